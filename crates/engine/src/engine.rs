@@ -1,0 +1,351 @@
+//! The engine: one compiler, ready to make sessions.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use xla_gym_protocol::{Form, Hello, Limits, PROTOCOL_VERSION, PassId, ProgramId, Reply, Request};
+
+use crate::{
+    error::{Death, EngineError},
+    quarantine::Quarantine,
+    session::Session,
+    source::Source,
+    worker::{Silence, Worker},
+};
+
+/// How often a worker that vanishes without a word is replaced before giving up.
+pub(crate) const ATTEMPTS: u32 = 5;
+
+/// 30 s a pass, 2 minutes for anything else, 8 GiB.
+pub fn default_limits() -> Limits {
+    Limits { pass_millis: 30_000, request_millis: 120_000, memory_bytes: 8 << 30 }
+}
+
+/// Where remembered state lives: `$XLA_GYM_STATE_DIR`, or the user's state folder.
+pub fn state_dir() -> PathBuf {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(dir) = folder("XLA_GYM_STATE_DIR") {
+        return dir.into();
+    }
+    if let Some(dir) = folder("XDG_STATE_HOME") {
+        return PathBuf::from(dir).join("xla-gym");
+    }
+    match folder("HOME") {
+        Some(home) => PathBuf::from(home).join(".local/state/xla-gym"),
+        None => env::temp_dir().join("xla-gym-state"),
+    }
+}
+
+/// How to run an engine.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The worker program.
+    pub worker: PathBuf,
+    /// Limits of every worker.
+    pub limits: Limits,
+    /// Where failures are remembered; in memory only if None.
+    pub quarantine: Option<PathBuf>,
+    /// Workers kept ready beside those in use.
+    pub warm_workers: usize,
+    /// A session freezes a copy of itself whenever its passes since the last copy took longer
+    /// than this, so that recovery never replays more. A copy costs about a millisecond.
+    pub freeze_after: Duration,
+}
+
+impl EngineConfig {
+    /// The configuration for the XLA worker, found by [`find_worker`].
+    pub fn xla() -> Result<EngineConfig, EngineError> {
+        Ok(EngineConfig {
+            worker: find_worker("xla")?,
+            limits: default_limits(),
+            quarantine: Some(state_dir().join("quarantine.jsonl")),
+            warm_workers: 1,
+            freeze_after: Duration::from_millis(50),
+        })
+    }
+}
+
+/// The worker program of an engine: `$XLA_GYM_WORKER_<ENGINE>`, else beside the running program.
+pub fn find_worker(engine: &str) -> Result<PathBuf, EngineError> {
+    let variable = format!("XLA_GYM_WORKER_{}", engine.to_uppercase());
+    if let Some(path) = env::var_os(&variable) {
+        return Ok(path.into());
+    }
+    let name = format!("xla-gym-worker-{engine}");
+    // Tests and examples run from a folder below the one with the binaries.
+    let looked_at: Vec<PathBuf> = env::current_exe()
+        .unwrap_or_default()
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join(&name))
+        .collect();
+    match looked_at.iter().find(|path| path.is_file()) {
+        Some(path) => Ok(path.clone()),
+        None => Err(EngineError::WorkerNotFound { name, variable, looked_at }),
+    }
+}
+
+/// One compiler, ready to make sessions. Cheap to clone, shared between threads.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: EngineConfig,
+    hello: Hello,
+    quarantine: Quarantine,
+    workers: Mutex<Workers>,
+}
+
+struct Workers {
+    /// Never loads a program; all others are forked from it.
+    stem: Worker,
+    warm: Vec<Worker>,
+}
+
+impl Engine {
+    /// Starts the compiler.
+    pub fn start(config: EngineConfig) -> Result<Engine, EngineError> {
+        let (stem, hello) = start_stem(&config)?;
+        let quarantine = match &config.quarantine {
+            Some(path) => Quarantine::open(path, &engine_name(&hello)).map_err(|error| {
+                EngineError::Internal(format!("the quarantine {}: {error}", path.display()))
+            })?,
+            None => Quarantine::in_memory(),
+        };
+        let workers = Mutex::new(Workers { stem, warm: Vec::new() });
+        let engine = Engine { shared: Arc::new(Shared { config, hello, quarantine, workers }) };
+        engine.refill()?;
+        Ok(engine)
+    }
+
+    /// Starts XLA with the default configuration.
+    pub fn xla() -> Result<Engine, EngineError> {
+        Engine::start(EngineConfig::xla()?)
+    }
+
+    /// What the compiler says about itself.
+    pub fn hello(&self) -> &Hello {
+        &self.shared.hello
+    }
+
+    /// Name and version in one, as the quarantine and recipes carry it.
+    pub fn name(&self) -> String {
+        engine_name(&self.shared.hello)
+    }
+
+    /// The configuration it was started with.
+    pub fn config(&self) -> &EngineConfig {
+        &self.shared.config
+    }
+
+    /// The remembered failures.
+    pub fn quarantine(&self) -> &Quarantine {
+        &self.shared.quarantine
+    }
+
+    /// Finds a pass by name.
+    pub fn pass(&self, name: &str) -> Result<PassId, EngineError> {
+        let passes = &self.shared.hello.passes;
+        match passes.iter().position(|pass| pass.name == name) {
+            Some(index) => Ok(PassId(index as u16)),
+            None => Err(EngineError::UnknownPass {
+                name: name.to_owned(),
+                suggestions: similar(name, passes.iter().map(|pass| pass.name.as_str())),
+            }),
+        }
+    }
+
+    /// Finds several passes by name.
+    pub fn passes<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<PassId>, EngineError> {
+        names.into_iter().map(|name| self.pass(name)).collect()
+    }
+
+    /// The name of a pass.
+    pub fn pass_name(&self, pass: PassId) -> &str {
+        &self.shared.hello.passes[usize::from(pass.0)].name
+    }
+
+    /// Loads a program, refusing what the compiler's verifier refuses.
+    pub fn load(&self, source: &Source) -> Result<Session, EngineError> {
+        Session::load(self, source.clone())
+    }
+
+    /// Reads and loads a file (`-` for standard input).
+    pub fn load_file(&self, path: impl AsRef<Path>) -> Result<Session, EngineError> {
+        self.load(&Source::read(path.as_ref())?)
+    }
+
+    /// A worker without programs.
+    pub(crate) fn worker(&self) -> Result<Worker, EngineError> {
+        let mut workers = self.workers();
+        if let Some(worker) = workers.warm.pop() {
+            return Ok(worker);
+        }
+        self.fork_stem(&mut workers)
+    }
+
+    /// Tops the warm workers up; called where nobody waits.
+    pub(crate) fn refill(&self) -> Result<(), EngineError> {
+        let mut workers = self.workers();
+        while workers.warm.len() < self.shared.config.warm_workers {
+            let worker = self.fork_stem(&mut workers)?;
+            workers.warm.push(worker);
+        }
+        Ok(())
+    }
+
+    fn fork_stem(&self, workers: &mut Workers) -> Result<Worker, EngineError> {
+        for _ in 0..ATTEMPTS {
+            match workers.stem.fork() {
+                Ok(worker) => return Ok(worker),
+                Err(Silence::Confused(message)) => return Err(EngineError::Internal(message)),
+                Err(Silence::Died(_)) => workers.stem = start_stem(&self.shared.config)?.0,
+            }
+        }
+        Err(EngineError::Internal("the compiler worker dies as soon as it starts".to_owned()))
+    }
+
+    fn workers(&self) -> MutexGuard<'_, Workers> {
+        self.shared.workers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Loads a source into a fresh worker.
+    pub(crate) fn load_into_worker(
+        &self,
+        source: &Source,
+    ) -> Result<(Worker, ProgramId), EngineError> {
+        let mut bytes = source.bytes.to_vec();
+        let mut attempts = 0;
+        loop {
+            let mut worker = self.worker()?;
+            match worker.call(&Request::Load { bytes: bytes.clone(), verify: true }) {
+                Ok(Reply::Loaded { program, threads: 1 }) => return Ok((worker, program)),
+                // Reading this format started threads, so this worker can never be forked: have
+                // it write the program in the compiler's own form and give that to another one.
+                Ok(Reply::Loaded { program, .. }) if attempts == 0 => {
+                    attempts += 1;
+                    let print = Request::Print { program, form: Form::Binary };
+                    bytes = match expect(worker.call(&print), "reading")? {
+                        Reply::Bytes(bytes) => bytes,
+                        other => return Err(unexpected("reading", &other)),
+                    };
+                }
+                Ok(Reply::Loaded { .. }) => {
+                    return Err(EngineError::Internal(
+                        "loading a program in the compiler's own form started threads".to_owned(),
+                    ));
+                }
+                Ok(Reply::Failed(failure)) => {
+                    return Err(EngineError::Load {
+                        name: source.name.to_string(),
+                        message: failure.message,
+                    });
+                }
+                Ok(other) => return Err(unexpected("loading", &other)),
+                Err(Silence::Died(Death::Killed)) if attempts < ATTEMPTS => attempts += 1,
+                Err(Silence::Died(death)) => {
+                    return Err(EngineError::Load {
+                        name: source.name.to_string(),
+                        message: format!("the compiler {death} while reading it"),
+                    });
+                }
+                Err(Silence::Confused(message)) => return Err(EngineError::Internal(message)),
+            }
+        }
+    }
+}
+
+fn start_stem(config: &EngineConfig) -> Result<(Worker, Hello), EngineError> {
+    let failed = |message: String| EngineError::WorkerStart { path: config.worker.clone(), message };
+    let mut worker = Worker::start(&config.worker, config.limits).map_err(failed)?;
+    let hello = match worker.call(&Request::Hello { protocol: PROTOCOL_VERSION }) {
+        Ok(Reply::Hello(hello)) => hello,
+        Ok(Reply::Failed(failure)) => return Err(failed(failure.message)),
+        Ok(other) => return Err(failed(format!("it introduced itself by {other:?}"))),
+        Err(Silence::Died(death)) => {
+            let words = worker.last_words();
+            return Err(failed(format!("it {death}; it said: {}", words.trim())));
+        }
+        Err(Silence::Confused(message)) => return Err(failed(message)),
+    };
+    match worker.call(&Request::Limits(config.limits)) {
+        Ok(Reply::Done) => Ok((worker, hello)),
+        other => Err(failed(format!("it answered its limits by {other:?}"))),
+    }
+}
+
+fn engine_name(hello: &Hello) -> String {
+    format!("{} {}", hello.engine, hello.version)
+}
+
+pub(crate) fn expect(answer: Result<Reply, Silence>, doing: &str) -> Result<Reply, EngineError> {
+    match answer {
+        Ok(Reply::Failed(failure)) => Err(EngineError::refused(doing, failure)),
+        Ok(reply) => Ok(reply),
+        Err(Silence::Died(death)) => Err(EngineError::Died { doing: doing.to_owned(), death }),
+        Err(Silence::Confused(message)) => Err(EngineError::Internal(message)),
+    }
+}
+
+pub(crate) fn unexpected(doing: &str, reply: &Reply) -> EngineError {
+    EngineError::Internal(format!("{doing} was answered by {reply:?}"))
+}
+
+/// Names that a person may have meant, best first.
+fn similar<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+    let wanted = plain(name);
+    let mut scored: Vec<(usize, &str)> = all
+        .map(|candidate| {
+            let candidate_plain = plain(candidate);
+            let base = candidate_plain.split(':').next().unwrap_or_default();
+            let distance = edit_distance(&wanted, &candidate_plain);
+            let contained = wanted.len() >= 3 && candidate_plain.contains(&wanted);
+            (if base == wanted { 0 } else if contained { 1 } else { distance }, candidate)
+        })
+        .filter(|(distance, _)| *distance <= 1 + wanted.len() / 4)
+        .collect();
+    scored.sort();
+    scored.into_iter().take(3).map(|(_, candidate)| candidate.to_owned()).collect()
+}
+
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let substitution = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substitution.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::similar;
+
+    #[test]
+    fn a_misspelt_pass_finds_its_name() {
+        let all = ["algsimp", "constant_folding", "constant_folding:aggressive", "cse", "dce"];
+        let check = |name: &str, expected: &str| {
+            assert_eq!(similar(name, all.into_iter()).first().map(String::as_str), Some(expected));
+        };
+        check("algsim", "algsimp");
+        check("constant-folding", "constant_folding");
+        check("constantfolding:agressive", "constant_folding:aggressive");
+        assert!(similar("quantum", all.into_iter()).is_empty());
+    }
+}

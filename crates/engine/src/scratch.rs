@@ -1,0 +1,96 @@
+//! A throw-away copy of a session's program.
+
+use xla_gym_protocol::{
+    Array, ExecutableId, Form, MemoryEstimate, Observe, PipelineOptions, PipelineReport, ProgramId,
+    Reply, Request,
+};
+
+use crate::{
+    engine::{expect, unexpected},
+    error::EngineError,
+    worker::Worker,
+};
+
+/// A copy of a program on which anything may be done; it is gone afterwards, and whatever
+/// happens to it does not touch the session it came from.
+pub struct Scratch {
+    worker: Worker,
+    program: ProgramId,
+}
+
+/// A compiled program inside a [`Scratch`].
+#[derive(Clone, Copy, Debug)]
+pub struct Compiled {
+    executable: ExecutableId,
+    /// Time of the compilation.
+    pub nanos: u64,
+    /// What it needs, if the compiler says.
+    pub memory: Option<MemoryEstimate>,
+}
+
+impl Scratch {
+    pub(crate) fn new(worker: Worker, program: ProgramId) -> Scratch {
+        Scratch { worker, program }
+    }
+
+    pub(crate) fn ask(&mut self, request: &Request, doing: &str) -> Result<Reply, EngineError> {
+        expect(self.worker.call(request), doing)
+    }
+
+    /// Runs the compiler's own pipeline.
+    pub fn pipeline(
+        &mut self,
+        options: &PipelineOptions,
+        observe: Observe,
+    ) -> Result<PipelineReport, EngineError> {
+        let doing = "the compiler's own pipeline";
+        let request = Request::Pipeline { program: self.program, options: options.clone(), observe };
+        match self.ask(&request, doing)? {
+            Reply::Pipeline(report) => Ok(*report),
+            other => Err(unexpected(doing, &other)),
+        }
+    }
+
+    /// Writes out a program that [`PipelineOptions::keep`] left here.
+    pub fn print(&mut self, program: ProgramId, form: Form) -> Result<Vec<u8>, EngineError> {
+        match self.ask(&Request::Print { program, form }, "printing")? {
+            Reply::Bytes(bytes) => Ok(bytes),
+            other => Err(unexpected("printing", &other)),
+        }
+    }
+
+    /// Generates code, with some passes of the compiler's own pipeline left out.
+    pub fn compile(&mut self, disable: &[String]) -> Result<Compiled, EngineError> {
+        let request = Request::Compile { program: self.program, disable: disable.to_vec() };
+        match self.ask(&request, "compiling")? {
+            Reply::Compiled { executable, nanos, memory } => {
+                Ok(Compiled { executable, nanos, memory })
+            }
+            other => Err(unexpected("compiling", &other)),
+        }
+    }
+
+    /// Sets the inputs of later runs.
+    pub fn set_inputs(
+        &mut self,
+        compiled: &Compiled,
+        inputs: Vec<Array>,
+    ) -> Result<(), EngineError> {
+        let request = Request::SetInputs { executable: compiled.executable, inputs };
+        self.ask(&request, "setting the inputs").map(drop)
+    }
+
+    /// Runs compiled code; times in nanoseconds and the outputs of the last run.
+    pub fn execute(
+        &mut self,
+        compiled: &Compiled,
+        runs: u32,
+        outputs: bool,
+    ) -> Result<(Vec<u64>, Vec<Array>), EngineError> {
+        let request = Request::Execute { executable: compiled.executable, runs, outputs };
+        match self.ask(&request, "executing")? {
+            Reply::Executed { nanos, outputs } => Ok((nanos, outputs)),
+            other => Err(unexpected("executing", &other)),
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! One program on which passes are applied.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use xla_gym_protocol::{
+    ComputationCounts, Fingerprint, Form, Observation, Observe, PassId, ProgramId, Reply, Request,
+    Signature,
+};
+
+use crate::{
+    engine::{ATTEMPTS, Engine, expect, unexpected},
+    error::{Death, EngineError, PassError, PassFailure},
+    scratch::Scratch,
+    source::Source,
+    worker::{Silence, Worker},
+};
+
+/// A pass that took place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// Which pass.
+    pub pass: PassId,
+    /// Whether it changed the program.
+    pub changed: bool,
+    /// Time of the pass alone, as the worker measured it.
+    pub nanos: u64,
+    /// The state after it, as asked for.
+    pub observation: Observation,
+}
+
+/// A worker that is only ever forked, so that its state stays what it is. Shared by all
+/// sessions that descend from that state.
+#[derive(Clone)]
+struct Frozen {
+    worker: Arc<Mutex<Worker>>,
+    /// How many passes had been applied.
+    steps: usize,
+}
+
+impl Frozen {
+    fn new(worker: Worker, steps: usize) -> Frozen {
+        Frozen { worker: Arc::new(Mutex::new(worker)), steps }
+    }
+
+    fn thaw(&self) -> Option<Worker> {
+        self.worker.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).fork().ok()
+    }
+}
+
+/// One program in one worker. Its state is its source plus the passes applied to it.
+///
+/// Whatever a pass does to the worker, the session stays in a defined state: after the pass, or
+/// before it with an error that says why.
+pub struct Session {
+    engine: Engine,
+    source: Source,
+    /// None after a loss, until the next use.
+    live: Option<Worker>,
+    program: ProgramId,
+    steps: Vec<PassId>,
+    /// The freshly loaded program, and a later state.
+    frozen: Vec<Frozen>,
+    /// Time of the passes since the last frozen state.
+    unsaved: Duration,
+    /// Identity of the current state, once somebody asked.
+    fingerprint: Option<Fingerprint>,
+}
+
+impl Session {
+    pub(crate) fn load(engine: &Engine, source: Source) -> Result<Session, EngineError> {
+        let (mut worker, program) = engine.load_into_worker(&source)?;
+        let frozen = worker.fork().ok().map(|copy| Frozen::new(copy, 0)).into_iter().collect();
+        engine.refill()?;
+        Ok(Session {
+            engine: engine.clone(),
+            source,
+            live: Some(worker),
+            program,
+            steps: Vec::new(),
+            frozen,
+            unsaved: Duration::ZERO,
+            fingerprint: None,
+        })
+    }
+
+    /// The engine it runs on.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What it was loaded from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The passes that led from the source to the current state.
+    pub fn steps(&self) -> &[PassId] {
+        &self.steps
+    }
+
+    /// Applies one pass.
+    pub fn apply(&mut self, pass: PassId, observe: Observe) -> Result<Applied, EngineError> {
+        let mut applied = None;
+        self.multistep(&[pass], observe, |step| applied = Some(step))?;
+        applied.ok_or_else(|| EngineError::Internal("a pass ran without a result".to_owned()))
+    }
+
+    /// Applies several passes with one message to the worker, reporting each as it happens.
+    /// Stops at the first that does not take place; those before it stay applied.
+    pub fn multistep(
+        &mut self,
+        passes: &[PassId],
+        observe: Observe,
+        mut on_step: impl FnMut(Applied),
+    ) -> Result<(), EngineError> {
+        let mut rest = passes;
+        let mut losses = 0;
+        while let Some(&next) = rest.first() {
+            self.check_quarantine(next)?;
+            // As far as no pass is suspect: a suspect one needs the fingerprint of its state.
+            let length = 1 + rest[1..].iter().take_while(|pass| !self.suspect(**pass)).count();
+            let (done, failure) = self.run(&rest[..length], observe, &mut on_step)?;
+            rest = &rest[done..];
+            match failure {
+                None => {}
+                // Gone without a word: somebody killed it. The pass deserves another try.
+                Some(PassFailure::Died(Death::Killed)) if losses < ATTEMPTS => losses += 1,
+                Some(failure) => return Err(self.quarantine_pass(rest[0], failure)?.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs passes until one fails. After a failure the worker is given up.
+    fn run(
+        &mut self,
+        passes: &[PassId],
+        observe: Observe,
+        on_step: &mut impl FnMut(Applied),
+    ) -> Result<(usize, Option<PassFailure>), EngineError> {
+        self.live().map_err(|silence| silence_to_error(silence, "rebuilding the program"))?;
+        let program = self.program;
+        let Some(mut worker) = self.live.take() else {
+            return Err(EngineError::Internal("no worker".to_owned()));
+        };
+        let request = Request::Apply { program, passes: passes.to_vec(), observe };
+        let mut sent = worker.send(&request);
+        for (done, &pass) in passes.iter().enumerate() {
+            let answer = std::mem::replace(&mut sent, Ok(())).and_then(|()| worker.receive_step());
+            let failure = match answer {
+                Ok(Reply::Step(step)) => match step.outcome {
+                    Ok(changed) => {
+                        self.advance(pass, changed, step.nanos, &step.observation);
+                        on_step(Applied {
+                            pass,
+                            changed,
+                            nanos: step.nanos,
+                            observation: step.observation,
+                        });
+                        continue;
+                    }
+                    Err(message) => PassFailure::Refused(message),
+                },
+                Ok(other) => return Err(unexpected("a pass", &other)),
+                Err(Silence::Died(death)) => PassFailure::Died(death),
+                Err(Silence::Confused(message)) => return Err(EngineError::Internal(message)),
+            };
+            return Ok((done, Some(failure)));
+        }
+        self.live = Some(worker);
+        self.freeze_if_due();
+        Ok((passes.len(), None))
+    }
+
+    fn advance(&mut self, pass: PassId, changed: bool, nanos: u64, seen: &Observation) {
+        self.steps.push(pass);
+        self.unsaved += Duration::from_nanos(nanos);
+        if changed || seen.fingerprint.is_some() {
+            self.fingerprint = seen.fingerprint;
+        }
+    }
+
+    fn suspect(&self, pass: PassId) -> bool {
+        self.engine.quarantine().knows_pass(self.engine.pass_name(pass))
+    }
+
+    fn check_quarantine(&mut self, pass: PassId) -> Result<(), EngineError> {
+        if !self.suspect(pass) {
+            return Ok(());
+        }
+        let state = self.fingerprint()?;
+        let name = self.engine.pass_name(pass);
+        let limit = self.engine.config().limits.pass_millis;
+        match self.engine.quarantine().find(state, name, limit) {
+            Some(entry) => Err(PassError {
+                pass: name.to_owned(),
+                failure: PassFailure::Quarantined(Box::new(entry)),
+            }
+            .into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the failure of a pass on the current state, to which the session returns.
+    fn quarantine_pass(
+        &mut self,
+        pass: PassId,
+        failure: PassFailure,
+    ) -> Result<PassError, EngineError> {
+        let state = self.fingerprint()?;
+        let name = self.engine.pass_name(pass).to_owned();
+        self.engine.quarantine().remember(&self.engine.name(), state, &name, &failure);
+        Ok(PassError { pass: name, failure })
+    }
+
+    /// Identity of the current state.
+    pub fn fingerprint(&mut self) -> Result<Fingerprint, EngineError> {
+        if let Some(known) = self.fingerprint {
+            return Ok(known);
+        }
+        let seen = self.observe(Observe::FINGERPRINT)?;
+        self.fingerprint = seen.fingerprint;
+        seen.fingerprint
+            .ok_or_else(|| EngineError::Internal("the worker gave no fingerprint".to_owned()))
+    }
+
+    /// Looks at the current state.
+    pub fn observe(&mut self, observe: Observe) -> Result<Observation, EngineError> {
+        let program = self.program;
+        match self.ask(&Request::Observe { program, observe }, "looking at the program")? {
+            Reply::Observation(observation) => Ok(observation),
+            other => Err(unexpected("looking at the program", &other)),
+        }
+    }
+
+    /// Counts per computation.
+    pub fn breakdown(&mut self) -> Result<Vec<ComputationCounts>, EngineError> {
+        let program = self.program;
+        match self.ask(&Request::Breakdown { program }, "counting")? {
+            Reply::Breakdown(rows) => Ok(rows),
+            other => Err(unexpected("counting", &other)),
+        }
+    }
+
+    /// Writes the current state out.
+    pub fn print(&mut self, form: Form) -> Result<Vec<u8>, EngineError> {
+        let program = self.program;
+        let request = Request::Print { program, form };
+        let reply = match form {
+            Form::Text | Form::Binary => self.ask(&request, "printing")?,
+            // Portable forms go through machinery that may start threads or crash.
+            Form::PortableText | Form::PortableBinary => {
+                self.scratch()?.ask(&request, "converting")?
+            }
+        };
+        match reply {
+            Reply::Bytes(bytes) => Ok(bytes),
+            other => Err(unexpected("printing", &other)),
+        }
+    }
+
+    /// What the program takes and gives.
+    pub fn signature(&mut self) -> Result<Signature, EngineError> {
+        let program = self.program;
+        match self.ask(&Request::Signature { program }, "reading the signature")? {
+            Reply::Signature(signature) => Ok(signature),
+            other => Err(unexpected("reading the signature", &other)),
+        }
+    }
+
+    /// A second session in the same state, about a millisecond away.
+    pub fn fork(&mut self) -> Result<Session, EngineError> {
+        let worker = self.copy_worker()?;
+        Ok(Session {
+            engine: self.engine.clone(),
+            source: self.source.clone(),
+            live: Some(worker),
+            program: self.program,
+            steps: self.steps.clone(),
+            frozen: self.frozen.clone(),
+            unsaved: self.unsaved,
+            fingerprint: self.fingerprint,
+        })
+    }
+
+    /// A throw-away copy for what may crash, start threads or take long: the compiler's own
+    /// pipeline, compilation, execution.
+    pub fn scratch(&mut self) -> Result<Scratch, EngineError> {
+        Ok(Scratch::new(self.copy_worker()?, self.program))
+    }
+
+    /// Takes the last `count` passes back.
+    pub fn undo(&mut self, count: usize) -> Result<(), EngineError> {
+        self.steps.truncate(self.steps.len().saturating_sub(count));
+        self.go_back()
+    }
+
+    /// Back to the freshly loaded program.
+    pub fn reset(&mut self) -> Result<(), EngineError> {
+        self.steps.clear();
+        self.go_back()
+    }
+
+    fn go_back(&mut self) -> Result<(), EngineError> {
+        self.live = None;
+        self.fingerprint = None;
+        self.frozen.retain(|frozen| frozen.steps <= self.steps.len());
+        self.live().map(drop).map_err(|silence| silence_to_error(silence, "replaying"))
+    }
+
+    /// Ends the worker as an outside kill would. For tests of recovery.
+    pub fn kill_worker(&mut self) {
+        if let Some(worker) = &mut self.live {
+            worker.kill();
+        }
+    }
+
+    fn copy_worker(&mut self) -> Result<Worker, EngineError> {
+        for _ in 0..ATTEMPTS {
+            match self.live().and_then(Worker::fork) {
+                Ok(worker) => return Ok(worker),
+                Err(Silence::Died(_)) => self.live = None,
+                Err(silence) => return Err(silence_to_error(silence, "copying the program")),
+            }
+        }
+        Err(EngineError::Died { doing: "copying the program".to_owned(), death: Death::Killed })
+    }
+
+    /// A request that has no effect, so that it can be repeated on a rebuilt worker.
+    fn ask(&mut self, request: &Request, doing: &str) -> Result<Reply, EngineError> {
+        for _ in 0..ATTEMPTS {
+            let answer = self.live().and_then(|worker| worker.call(request));
+            match answer {
+                Err(Silence::Died(Death::Killed)) => self.live = None,
+                Err(silence) => {
+                    self.live = None;
+                    return Err(silence_to_error(silence, doing));
+                }
+                answer => return expect(answer, doing),
+            }
+        }
+        Err(EngineError::Died { doing: doing.to_owned(), death: Death::Killed })
+    }
+
+    fn freeze_if_due(&mut self) {
+        if self.unsaved < self.engine.config().freeze_after {
+            return;
+        }
+        // Without a copy, recovery takes longer; nothing else is lost.
+        if let Some(Ok(copy)) = self.live.as_mut().map(Worker::fork) {
+            self.frozen.retain(|frozen| frozen.steps == 0);
+            self.frozen.push(Frozen::new(copy, self.steps.len()));
+        }
+        self.unsaved = Duration::ZERO;
+    }
+
+    /// The worker in the current state, rebuilt if it was lost.
+    fn live(&mut self) -> Result<&mut Worker, Silence> {
+        if self.live.is_none() {
+            let worker = self.rebuild()?;
+            self.live = Some(worker);
+        }
+        self.live.as_mut().ok_or_else(|| Silence::Confused("no worker".to_owned()))
+    }
+
+    /// From the latest frozen state that can still be thawed, else from the source.
+    fn rebuild(&mut self) -> Result<Worker, Silence> {
+        let confused = |error: EngineError| Silence::Confused(error.to_string());
+        for _ in 0..ATTEMPTS {
+            let (mut worker, done) = loop {
+                match self.frozen.last() {
+                    Some(frozen) => match frozen.thaw() {
+                        Some(worker) => break (worker, frozen.steps),
+                        None => drop(self.frozen.pop()),
+                    },
+                    None => {
+                        let (mut worker, program) =
+                            self.engine.load_into_worker(&self.source).map_err(confused)?;
+                        self.program = program;
+                        if let Ok(copy) = worker.fork() {
+                            self.frozen.push(Frozen::new(copy, 0));
+                        }
+                        break (worker, 0);
+                    }
+                }
+            };
+            match replay(&mut worker, self.program, &self.steps[done..]) {
+                Ok(()) => return Ok(worker),
+                Err(Silence::Died(Death::Killed)) => {}
+                Err(silence) => {
+                    let (steps, message) = (self.steps.len(), format!("{silence:?}"));
+                    return Err(confused(EngineError::Replay { steps, message }));
+                }
+            }
+        }
+        Err(Silence::Died(Death::Killed))
+    }
+}
+
+fn replay(worker: &mut Worker, program: ProgramId, passes: &[PassId]) -> Result<(), Silence> {
+    if passes.is_empty() {
+        return Ok(());
+    }
+    let request = Request::Apply { program, passes: passes.to_vec(), observe: Observe::NOTHING };
+    worker.send(&request)?;
+    for _ in passes {
+        match worker.receive_step()? {
+            Reply::Step(step) if step.outcome.is_ok() => {}
+            other => return Err(Silence::Confused(format!("{other:?}"))),
+        }
+    }
+    Ok(())
+}
+
+fn silence_to_error(silence: Silence, doing: &str) -> EngineError {
+    match silence {
+        Silence::Died(death) => EngineError::Died { doing: doing.to_owned(), death },
+        Silence::Confused(message) => EngineError::Internal(message),
+    }
+}

@@ -1,0 +1,59 @@
+//! Starts a worker process.
+
+#![allow(unsafe_code, reason = "pre_exec: the socket's descriptor and the address layout")]
+
+use std::{
+    fs::File,
+    io,
+    os::{fd::AsRawFd, unix::net::UnixStream, unix::process::CommandExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use xla_gym_protocol::WORKER_SOCKET_FD;
+
+/// Starts `program` with one end of a socket pair; returns the other end.
+pub fn start(program: &Path, errors: &File) -> io::Result<(Child, UnixStream)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new(program);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(errors.try_clone()?))
+        .stderr(Stdio::from(errors.try_clone()?))
+        .env("TF_CPP_MIN_LOG_LEVEL", "3")
+        // Results must not depend on what the caller's shell sets for XLA.
+        .env_remove("XLA_FLAGS")
+        .env_remove("TF_XLA_FLAGS");
+    if let Some(dir) = std::env::var_os("XLA_GYM_ENGINE_DIR") {
+        command.env("LD_LIBRARY_PATH", library_dirs(Path::new(&dir)));
+    }
+    let descriptor = theirs.as_raw_fd();
+    // SAFETY: only async-signal-safe system calls between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            // Hash tables of some compilers are seeded by addresses; the same addresses in every
+            // run make runs repeatable. Where the kernel forbids it, forks of one worker still
+            // share theirs.
+            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            let result = if descriptor == WORKER_SOCKET_FD {
+                libc::fcntl(descriptor, libc::F_SETFD, 0)
+            } else {
+                libc::dup2(descriptor, WORKER_SOCKET_FD)
+            };
+            if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        });
+    }
+    let child = command.spawn()?;
+    Ok((child, ours))
+}
+
+/// The library folders of all engines below an engine folder that was moved after the build.
+fn library_dirs(engines: &Path) -> std::ffi::OsString {
+    let dirs = std::fs::read_dir(engines)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path().join("lib"))
+        .filter(|lib| lib.is_dir());
+    std::env::join_paths(dirs).unwrap_or_default()
+}

@@ -1,0 +1,240 @@
+//! One worker process, seen from the client.
+
+use std::{
+    fs::File,
+    io::{ErrorKind, IoSlice, Read, Seek, SeekFrom},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::Path,
+    process::Child,
+    time::Duration,
+};
+
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
+use xla_gym_protocol::{FrameError, Limits, Reply, Request, read_frame, write_frame};
+
+use crate::{error::Death, spawn};
+
+/// A worker ends itself at its limit; one that cannot even do that is ended this much later.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Why a worker did not answer.
+#[derive(Debug)]
+pub enum Silence {
+    /// It is gone.
+    Died(Death),
+    /// It said something that makes no sense, or the system refused a resource.
+    Confused(String),
+}
+
+/// A live connection to a worker process.
+pub struct Worker {
+    socket: UnixStream,
+    /// What the process writes to standard error: its last words, if it dies.
+    errors: File,
+    /// For ending it. None if it was gone before it could be opened.
+    process: Option<OwnedFd>,
+    /// The process itself, if this process started it (and must reap it).
+    child: Option<Child>,
+    limits: Limits,
+    timeout: Option<Duration>,
+    read_scratch: Vec<u8>,
+    write_scratch: Vec<u8>,
+}
+
+impl Worker {
+    /// Starts a process from a program file.
+    pub fn start(program: &Path, limits: Limits) -> Result<Worker, String> {
+        let errors = memory_file()?;
+        let (child, socket) =
+            spawn::start(program, &errors).map_err(|error| error.to_string())?;
+        let process = open_process(child.id() as i32);
+        Ok(Worker::new(socket, errors, process, Some(child), limits))
+    }
+
+    fn new(
+        socket: UnixStream,
+        errors: File,
+        process: Option<OwnedFd>,
+        child: Option<Child>,
+        limits: Limits,
+    ) -> Worker {
+        Worker {
+            socket,
+            errors,
+            process,
+            child,
+            limits,
+            timeout: None,
+            read_scratch: Vec::new(),
+            write_scratch: Vec::new(),
+        }
+    }
+
+    /// Sends a request and waits for its one answer.
+    pub fn call(&mut self, request: &Request) -> Result<Reply, Silence> {
+        self.send(request)?;
+        self.receive(self.limits.request_millis)
+    }
+
+    /// Sends a request without waiting.
+    pub fn send(&mut self, request: &Request) -> Result<(), Silence> {
+        write_frame(&mut self.socket, request, &mut self.write_scratch)
+            .map_err(|error| self.silence(error, self.limits.request_millis))
+    }
+
+    /// Waits for the next answer of a request whose limit is the one for passes.
+    pub fn receive_step(&mut self) -> Result<Reply, Silence> {
+        self.receive(self.limits.pass_millis)
+    }
+
+    fn receive(&mut self, limit_millis: u64) -> Result<Reply, Silence> {
+        let timeout = Duration::from_millis(limit_millis).saturating_add(GRACE);
+        if self.timeout != Some(timeout) {
+            self.socket
+                .set_read_timeout(Some(timeout))
+                .map_err(|error| Silence::Confused(error.to_string()))?;
+            self.timeout = Some(timeout);
+        }
+        read_frame(&mut self.socket, &mut self.read_scratch)
+            .map_err(|error| self.silence(error, limit_millis))
+    }
+
+    /// A second worker in the same state as this one.
+    pub fn fork(&mut self) -> Result<Worker, Silence> {
+        let confused = |error: std::io::Error| Silence::Confused(error.to_string());
+        let errors = memory_file().map_err(Silence::Confused)?;
+        let (ours, theirs) = UnixStream::pair().map_err(confused)?;
+        self.send(&Request::Fork)?;
+        send_descriptors(&self.socket, &theirs, &errors).map_err(|error| {
+            self.silence(FrameError::from(std::io::Error::from(error)), self.limits.request_millis)
+        })?;
+        drop(theirs);
+        match self.receive(self.limits.request_millis)? {
+            Reply::Forked { pid } => {
+                Ok(Worker::new(ours, errors, open_process(pid), None, self.limits))
+            }
+            other => Err(Silence::Confused(format!("a fork was answered by {other:?}"))),
+        }
+    }
+
+    /// The worker's process id file, for tests that kill it.
+    pub fn kill(&mut self) {
+        if let Some(process) = &self.process {
+            // It may be gone already, which is what is wanted.
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn silence(&mut self, error: FrameError, limit_millis: u64) -> Silence {
+        match error {
+            FrameError::Closed => Silence::Died(self.death(limit_millis)),
+            FrameError::Io(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+            {
+                self.kill();
+                Silence::Died(Death::TimeLimit { limit_millis })
+            }
+            FrameError::Io(error) => Silence::Confused(error.to_string()),
+            FrameError::Malformed(message) => Silence::Confused(message),
+        }
+    }
+
+    /// Reads the last words. The note's form is that of the worker kit's `dying.rs`.
+    fn death(&mut self, limit_millis: u64) -> Death {
+        let words = self.last_words();
+        let Some((before, note)) = words.rsplit_once("\nxla-gym-worker: ") else {
+            return Death::Killed;
+        };
+        match note.trim() {
+            "time limit" => Death::TimeLimit { limit_millis },
+            "out of memory" => Death::OutOfMemory,
+            other => match other.strip_prefix("signal ").and_then(|n| n.parse().ok()) {
+                Some(signal) => Death::Signal { signal, message: last_message(before) },
+                None => Death::Killed,
+            },
+        }
+    }
+
+    /// The end of what the worker printed.
+    pub fn last_words(&mut self) -> String {
+        const TAIL: u64 = 16 << 10;
+        let mut words = Vec::new();
+        let length = self.errors.seek(SeekFrom::End(0)).unwrap_or(0);
+        let _ = self.errors.seek(SeekFrom::Start(length.saturating_sub(TAIL)));
+        let _ = self.errors.read_to_end(&mut words);
+        String::from_utf8_lossy(&words).into_owned()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The line that says why: XLA's fatal log line without its date, thread and trace.
+fn last_message(words: &str) -> String {
+    let fatal = words.lines().rev().find(|line| {
+        line.contains("Check failed") || line.starts_with('F') && line.contains("] ")
+    });
+    let line = fatal
+        .or_else(|| words.lines().rev().find(|line| !line.trim().is_empty()))
+        .unwrap_or_default();
+    // F0000 00:00:1794716622.598345    2999 file.cc:153] text
+    let text = match line.split_once("] ") {
+        Some((head, text)) if line.starts_with('F') => {
+            let place = head.rsplit(' ').next().unwrap_or_default();
+            format!("{place}: {text}")
+        }
+        _ => line.to_owned(),
+    };
+    text.trim().chars().take(500).collect()
+}
+
+fn memory_file() -> Result<File, String> {
+    memfd_create("xla-gym-worker", MemfdFlags::CLOEXEC)
+        .map(File::from)
+        .map_err(|error| format!("no memory file for a worker's messages: {error}"))
+}
+
+fn open_process(pid: i32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
+}
+
+fn send_descriptors(
+    socket: &UnixStream,
+    theirs: &UnixStream,
+    errors: &File,
+) -> rustix::io::Result<()> {
+    let descriptors = [theirs.as_fd(), errors.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(socket, &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_message;
+
+    #[test]
+    fn the_failed_check_is_found_in_the_log() {
+        let log = "W0000 00:00:1.2 7 a.cc:1] chatter\n\
+                   F0000 00:00:1794716622.598345    2999 hlo_creation_utils.cc:747] Check failed: a < b (3 vs. 2)\n\
+                   *** Check failure stack trace: ***\n    @ 0x7f  x\n";
+        assert_eq!(last_message(log), "hlo_creation_utils.cc:747: Check failed: a < b (3 vs. 2)");
+    }
+}

@@ -1,0 +1,485 @@
+//! The messages, and the plain data they carry.
+
+use std::{fmt, ops::BitOr, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// A program loaded into one worker; means nothing to another worker, unless that was forked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProgramId(pub u32);
+
+/// A compiled program inside one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ExecutableId(pub u32);
+
+/// The position of a pass in the worker's [`Hello::passes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PassId(pub u16);
+
+/// What the client asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// First message; answered by [`Reply::Hello`].
+    Hello {
+        /// The client's [`crate::PROTOCOL_VERSION`].
+        protocol: u32,
+    },
+    /// Sets the limits under which every later request runs; answered by [`Reply::Done`].
+    Limits(Limits),
+    /// Splits the worker in two; comes with two file descriptors. Answered by
+    /// [`Reply::Forked`] on this connection, and by nothing on the new one.
+    Fork,
+    /// Reads a program; answered by [`Reply::Loaded`].
+    Load {
+        /// The uncompressed file.
+        bytes: Vec<u8>,
+        /// Whether to refuse a program that the compiler's own verifier refuses.
+        verify: bool,
+    },
+    /// Runs passes in order; answered by one [`Reply::Step`] a pass, until one fails.
+    Apply {
+        /// On which program.
+        program: ProgramId,
+        /// Which passes, in order.
+        passes: Vec<PassId>,
+        /// What to report after each.
+        observe: Observe,
+    },
+    /// Looks at a program; answered by [`Reply::Observation`].
+    Observe {
+        /// Which program.
+        program: ProgramId,
+        /// What to report.
+        observe: Observe,
+    },
+    /// Counts per computation; answered by [`Reply::Breakdown`].
+    Breakdown {
+        /// Which program.
+        program: ProgramId,
+    },
+    /// Writes a program out; answered by [`Reply::Bytes`].
+    Print {
+        /// Which program.
+        program: ProgramId,
+        /// In which form.
+        form: Form,
+    },
+    /// Copies a program; answered by [`Reply::Program`].
+    Clone {
+        /// Which program.
+        program: ProgramId,
+    },
+    /// Makes `program` a copy of `from`; answered by [`Reply::Done`].
+    Restore {
+        /// The program that is overwritten; its id stays valid.
+        program: ProgramId,
+        /// The program that is copied.
+        from: ProgramId,
+    },
+    /// Forgets a program; answered by [`Reply::Done`].
+    Drop {
+        /// Which program.
+        program: ProgramId,
+    },
+    /// Runs the compiler's own pipeline on a copy; answered by [`Reply::Pipeline`].
+    Pipeline {
+        /// Which program.
+        program: ProgramId,
+        /// With which of its passes left out.
+        options: PipelineOptions,
+        /// What to report of the states in the middle and at the end.
+        observe: Observe,
+    },
+    /// What the program takes and gives; answered by [`Reply::Signature`].
+    Signature {
+        /// Which program.
+        program: ProgramId,
+    },
+    /// Generates code; answered by [`Reply::Compiled`].
+    Compile {
+        /// Which program.
+        program: ProgramId,
+        /// The pipeline's passes to leave out.
+        disable: Vec<String>,
+    },
+    /// Sets the inputs of later runs; answered by [`Reply::Done`].
+    SetInputs {
+        /// Which compiled program.
+        executable: ExecutableId,
+        /// One array for each of [`Signature::inputs`].
+        inputs: Vec<Array>,
+    },
+    /// Runs compiled code; answered by [`Reply::Executed`].
+    Execute {
+        /// Which compiled program.
+        executable: ExecutableId,
+        /// How often.
+        runs: u32,
+        /// Whether to send the outputs of the last run.
+        outputs: bool,
+    },
+}
+
+/// What the worker answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// To [`Request::Hello`].
+    Hello(Hello),
+    /// The request was carried out and has no result.
+    Done,
+    /// To [`Request::Fork`]: the process id of the new worker.
+    Forked {
+        /// As the kernel knows it.
+        pid: i32,
+    },
+    /// To [`Request::Load`].
+    Loaded {
+        /// The new program.
+        program: ProgramId,
+        /// Threads that run in the worker now. A worker with more than one must not be forked.
+        threads: u32,
+    },
+    /// To [`Request::Apply`], for each pass.
+    Step(Step),
+    /// To [`Request::Observe`].
+    Observation(Observation),
+    /// To [`Request::Breakdown`].
+    Breakdown(Vec<ComputationCounts>),
+    /// To [`Request::Print`].
+    Bytes(Vec<u8>),
+    /// To [`Request::Clone`].
+    Program(ProgramId),
+    /// To [`Request::Pipeline`].
+    Pipeline(Box<PipelineReport>),
+    /// To [`Request::Signature`].
+    Signature(Signature),
+    /// To [`Request::Compile`].
+    Compiled {
+        /// The new executable.
+        executable: ExecutableId,
+        /// Time of the compilation.
+        nanos: u64,
+        /// What it needs, if the compiler says.
+        memory: Option<MemoryEstimate>,
+    },
+    /// To [`Request::Execute`].
+    Executed {
+        /// Time of each run.
+        nanos: Vec<u64>,
+        /// Outputs of the last run, if asked for.
+        outputs: Vec<Array>,
+    },
+    /// The request failed in an orderly way; the worker goes on.
+    Failed(Failure),
+}
+
+/// An orderly failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What kind.
+    pub kind: FailureKind,
+    /// The compiler's own words, or ours.
+    pub message: String,
+}
+
+/// The kinds of orderly failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailureKind {
+    /// The input is no program that the compiler reads.
+    Malformed,
+    /// The compiler's verifier refuses the program.
+    Invalid,
+    /// The compiler refused the request for this program.
+    Refused,
+    /// This worker has no such ability.
+    Unsupported,
+    /// The request makes no sense (unknown id, wrong protocol); a bug of the client.
+    Misuse,
+}
+
+/// How a worker introduces itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The worker's [`crate::PROTOCOL_VERSION`].
+    pub protocol: u32,
+    /// Short name of the compiler, such as `xla`.
+    pub engine: String,
+    /// Exact version of the compiler; results are comparable within one.
+    pub version: String,
+    /// The passes, in the order of their ids.
+    pub passes: Vec<Pass>,
+    /// What [`Observation::opcodes`] counts, in order.
+    pub opcodes: Vec<String>,
+    /// The worker's process id.
+    pub pid: i32,
+}
+
+/// One pass with one choice of options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass {
+    /// The compiler's own name, with `:variant` where the options are not its own.
+    pub name: String,
+    /// What sort of pass.
+    pub kind: String,
+    /// One sentence.
+    pub description: String,
+    /// Meant for after layout assignment, where this pass list is not used.
+    pub after_layout: bool,
+    /// May change results beyond rounding.
+    pub lossy: bool,
+}
+
+impl Pass {
+    /// The compiler's own name of the pass.
+    pub fn base_name(&self) -> &str {
+        self.name.split(':').next().unwrap_or(&self.name)
+    }
+}
+
+/// Limits for each request. A worker that runs into one ends itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Wall-clock time for one pass, in milliseconds.
+    pub pass_millis: u64,
+    /// Wall-clock time for any other request, in milliseconds.
+    pub request_millis: u64,
+    /// Address space beyond what the worker had when it started, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// A set of things to report about a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observe(u8);
+
+impl Observe {
+    /// Nothing.
+    pub const NOTHING: Observe = Observe(0);
+    /// [`Observation::counts`].
+    pub const COUNTS: Observe = Observe(1);
+    /// [`Observation::opcodes`].
+    pub const OPCODES: Observe = Observe(2);
+    /// [`Observation::cost`].
+    pub const COST: Observe = Observe(4);
+    /// [`Observation::fingerprint`].
+    pub const FINGERPRINT: Observe = Observe(8);
+    /// [`Observation::verdict`].
+    pub const VERDICT: Observe = Observe(16);
+
+    /// Whether all of `other` is asked for.
+    pub fn has(self, other: Observe) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Observe {
+    type Output = Observe;
+    fn bitor(self, other: Observe) -> Observe {
+        Observe(self.0 | other.0)
+    }
+}
+
+/// What was asked for by an [`Observe`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Sizes of the program.
+    pub counts: Option<Counts>,
+    /// Instructions per opcode, in the order of [`Hello::opcodes`], over the whole program.
+    pub opcodes: Option<Vec<u32>>,
+    /// The compiler's own estimate of work, or why it gives none.
+    pub cost: Option<Result<Cost, String>>,
+    /// Identity of the program.
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether the compiler's verifier accepts the program, or why not.
+    pub verdict: Option<Result<(), String>>,
+}
+
+/// Sizes of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Every instruction of every computation.
+    pub instructions: u64,
+    /// Instructions that run one by one: those of the entry, of loop bodies and conditions, of
+    /// branches and called functions, without parameters, constants and tuple handling.
+    pub operations: u64,
+    /// Computations (functions).
+    pub computations: u64,
+}
+
+/// The compiler's estimate of work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Transcendental function evaluations.
+    pub transcendentals: f64,
+    /// Bytes read and written.
+    pub bytes_accessed: f64,
+}
+
+/// Identity of a program: what it consists of, whatever its instructions are called. The same
+/// in every process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(pub u128);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = std::num::ParseIntError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        u128::from_str_radix(text, 16).map(Fingerprint)
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            text.parse().map_err(serde::de::Error::custom)
+        } else {
+            u128::deserialize(deserializer).map(Fingerprint)
+        }
+    }
+}
+
+/// Counts of one computation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComputationCounts {
+    /// Its name.
+    pub name: String,
+    /// Whether its instructions count as operations.
+    pub runs: bool,
+    /// Opcode (position in [`Hello::opcodes`]) and number of instructions, none of them 0.
+    pub opcodes: Vec<(u32, u32)>,
+}
+
+/// Result of one pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Whether the program changed, or the compiler's error. After an error the program may be
+    /// half changed: the worker refuses to touch it again.
+    pub outcome: Result<bool, String>,
+    /// Time of the pass alone.
+    pub nanos: u64,
+    /// The state after it, as asked for; empty after an error.
+    pub observation: Observation,
+}
+
+/// In which form to write a program out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Form {
+    /// The compiler's own text, complete and readable back.
+    Text,
+    /// The compiler's own binary form, complete and readable back.
+    Binary,
+    /// A portable text form, if the compiler has one (StableHLO).
+    PortableText,
+    /// A portable binary form, if the compiler has one (StableHLO bytecode).
+    PortableBinary,
+}
+
+/// How to run the compiler's own pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PipelineOptions {
+    /// Passes to leave out, by the compiler's own names.
+    pub disable: Vec<String>,
+    /// If not empty: run only these.
+    pub only: Vec<String>,
+    /// Whether to look at the state in the middle: where target-independent work ends.
+    pub middle: bool,
+    /// Whether to keep the states as programs of the worker.
+    pub keep: bool,
+}
+
+/// What the compiler's own pipeline did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PipelineReport {
+    /// Every pass that ran, in order.
+    pub passes: Vec<PipelinePass>,
+    /// Time of the whole pipeline.
+    pub nanos: u64,
+    /// The state where target-independent work ends, if asked for.
+    pub middle: Option<Observation>,
+    /// The last state.
+    pub end: Observation,
+    /// The middle as a program, if kept.
+    pub middle_program: Option<ProgramId>,
+    /// The end as a program, if kept.
+    pub end_program: Option<ProgramId>,
+}
+
+/// One pass that the compiler's own pipeline ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PipelinePass {
+    /// The (inner) pipeline it ran in.
+    pub pipeline: String,
+    /// Its name.
+    pub pass: String,
+    /// Whether it changed the program.
+    pub changed: bool,
+}
+
+/// An array that a program takes or gives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArraySpec {
+    /// Element type, such as `f32`.
+    pub dtype: String,
+    /// Sizes.
+    pub dims: Vec<i64>,
+    /// If the values end as indices: how many values make sense, from 0.
+    pub index_bound: Option<u64>,
+}
+
+/// What a program takes and gives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// Inputs in order.
+    pub inputs: Vec<ArraySpec>,
+    /// Outputs in order.
+    pub outputs: Vec<ArraySpec>,
+    /// Opcodes that make two runs incomparable (random state, feeds).
+    pub not_comparable: Vec<String>,
+    /// Functions outside the program that it calls.
+    pub custom_calls: Vec<String>,
+    /// Opcodes that need several devices.
+    pub collectives: Vec<String>,
+}
+
+/// An array of values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Array {
+    /// Element type, such as `f32`.
+    pub dtype: String,
+    /// Sizes.
+    pub dims: Vec<i64>,
+    /// Elements in row-major order, little-endian.
+    pub bytes: Vec<u8>,
+}
+
+/// What compiled code needs, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryEstimate {
+    /// Most at one time.
+    pub peak: i64,
+    /// For intermediate values.
+    pub temporaries: i64,
+    /// For inputs.
+    pub arguments: i64,
+    /// For outputs.
+    pub outputs: i64,
+    /// For code.
+    pub code: i64,
+}

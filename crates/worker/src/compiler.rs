@@ -1,0 +1,106 @@
+//! The trait that a new compiler implements.
+
+use xla_gym_protocol::{
+    Array, ComputationCounts, Failure, FailureKind, Form, MemoryEstimate, Observation, Observe,
+    Pass, PassId, PipelineOptions, PipelineReport, Signature,
+};
+
+/// What a compiler says about itself.
+pub struct Description {
+    /// Short name, such as `xla`.
+    pub engine: String,
+    /// Exact version.
+    pub version: String,
+    /// The passes; a pass's id is its position.
+    pub passes: Vec<Pass>,
+    /// What [`Observation::opcodes`] counts.
+    pub opcodes: Vec<String>,
+}
+
+/// A compiler that can load programs and run its passes one by one.
+///
+/// The required methods are enough for an environment. The others have bodies that answer
+/// "unsupported", for compilers that cannot do it.
+pub trait Compiler {
+    /// A loaded program.
+    type Program;
+    /// A compiled program, with its inputs.
+    type Executable;
+
+    /// Name, version, passes, opcodes.
+    fn describe(&self) -> Description;
+
+    /// Reads a program from a file's bytes.
+    fn load(&mut self, bytes: &[u8]) -> Result<Self::Program, Failure>;
+
+    /// Runs one pass; whether the program changed, or the compiler's error.
+    fn apply(&mut self, program: &mut Self::Program, pass: PassId) -> Result<bool, String>;
+
+    /// Looks at the program.
+    fn observe(&mut self, program: &mut Self::Program, observe: Observe) -> Observation;
+
+    /// Whether the compiler's verifier accepts the program.
+    fn verify(&mut self, program: &mut Self::Program) -> Result<(), String>;
+
+    /// Copies the program.
+    fn copy(&mut self, program: &Self::Program) -> Self::Program;
+
+    /// Writes the program out.
+    fn print(&mut self, program: &Self::Program, form: Form) -> Result<Vec<u8>, Failure>;
+
+    /// Counts per computation.
+    fn breakdown(&mut self, _: &Self::Program) -> Result<Vec<ComputationCounts>, Failure> {
+        Err(unsupported("counts per computation"))
+    }
+
+    /// Runs the compiler's own pipeline on a copy. Returns the report and, in order, the
+    /// states in the middle and at the end.
+    #[allow(clippy::type_complexity, reason = "a pair of optional programs")]
+    fn pipeline(
+        &mut self,
+        _: &Self::Program,
+        _: &PipelineOptions,
+        _: Observe,
+    ) -> Result<(PipelineReport, Option<Self::Program>, Option<Self::Program>), Failure> {
+        Err(unsupported("a default pipeline"))
+    }
+
+    /// What the program takes and gives.
+    fn signature(&mut self, _: &Self::Program) -> Result<Signature, Failure> {
+        Err(unsupported("execution"))
+    }
+
+    /// Generates code; also the time it took, in nanoseconds.
+    fn compile(
+        &mut self,
+        _: &Self::Program,
+        _disable: &[String],
+    ) -> Result<(Self::Executable, u64, Option<MemoryEstimate>), Failure> {
+        Err(unsupported("execution"))
+    }
+
+    /// Sets the inputs of later runs.
+    fn set_inputs(&mut self, _: &mut Self::Executable, _: Vec<Array>) -> Result<(), Failure> {
+        Err(unsupported("execution"))
+    }
+
+    /// Runs compiled code once; the time it took, in nanoseconds.
+    fn execute(&mut self, _: &mut Self::Executable) -> Result<u64, Failure> {
+        Err(unsupported("execution"))
+    }
+
+    /// Outputs of the last run.
+    fn outputs(&mut self, _: &Self::Executable) -> Result<Vec<Array>, Failure> {
+        Err(unsupported("execution"))
+    }
+}
+
+/// A failure of the given kind.
+pub fn failed(kind: FailureKind, message: impl ToString) -> Failure {
+    Failure { kind, message: message.to_string() }
+}
+
+/// The answer to a request that a compiler has no ability for.
+pub fn unsupported(ability: &str) -> Failure {
+    failed(FailureKind::Unsupported, format!("this compiler offers no {ability}"))
+}

@@ -1,0 +1,68 @@
+//! Last words: a worker that dies of a signal or a limit says so on standard error, which its
+//! client keeps, so that the client can tell an abort from a hang from an outside kill.
+
+#![allow(unsafe_code, reason = "signal handlers")]
+
+use xla_gym_protocol::{EXIT_OUT_OF_MEMORY, EXIT_TIME_LIMIT};
+
+/// Installs the handlers. Forked workers inherit them.
+pub fn install() {
+    const FATAL: [i32; 5] =
+        [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+    for signal in FATAL {
+        handle(signal, on_fatal_signal);
+    }
+    handle(libc::SIGALRM, on_alarm);
+    // SAFETY: plain system calls. Ignoring SIGCHLD lets the kernel reap forked workers; an
+    // empty core limit keeps crashes, which are normal here, from filling the disk; ignoring
+    // SIGINT leaves Ctrl-C, which reaches the whole process group, to the client.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+    }
+}
+
+fn handle(signal: i32, handler: extern "C" fn(i32)) {
+    // SAFETY: the handlers below call only async-signal-safe functions. SA_ONSTACK uses the
+    // alternative stack that Rust's runtime sets up for the main thread, so that a stack
+    // overflow gets its last word too.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_RESETHAND | libc::SA_NODEFER;
+        libc::sigaction(signal, &action, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn on_fatal_signal(signal: i32) {
+    let mut note = *b"\nxla-gym-worker: signal 00\n";
+    let end = note.len();
+    note[end - 3] += (signal / 10) as u8;
+    note[end - 2] += (signal % 10) as u8;
+    // SAFETY: write and _exit are async-signal-safe; the process is not used any further.
+    unsafe {
+        libc::write(2, note.as_ptr().cast(), note.len());
+        libc::_exit(128 + signal);
+    }
+}
+
+extern "C" fn on_alarm(_: i32) {
+    let note = b"\nxla-gym-worker: time limit\n";
+    // SAFETY: as above.
+    unsafe {
+        libc::write(2, note.as_ptr().cast(), note.len());
+        libc::_exit(EXIT_TIME_LIMIT);
+    }
+}
+
+/// For the hook that a compiler's language has for failed allocations: says so and ends.
+pub fn exit_out_of_memory() {
+    let note = b"\nxla-gym-worker: out of memory\n";
+    // SAFETY: as above; nothing is allocated.
+    unsafe {
+        libc::write(2, note.as_ptr().cast(), note.len());
+        libc::_exit(EXIT_OUT_OF_MEMORY)
+    }
+}

@@ -1,0 +1,317 @@
+//! Reads requests, calls the compiler, writes replies.
+
+#![allow(unsafe_code, reason = "fork, and taking over the inherited socket")]
+
+use std::{
+    collections::HashMap,
+    io::IoSliceMut,
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    process,
+    time::{Duration, Instant},
+};
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use xla_gym_protocol::{
+    ExecutableId, Failure, FailureKind, FrameError, Hello, Limits, Observation, PROTOCOL_VERSION,
+    ProgramId, Reply, Request, Step, WORKER_SOCKET_FD, read_frame, write_frame,
+};
+
+use crate::{
+    compiler::{Compiler, failed},
+    dying, limits,
+};
+
+/// Until the client sets limits.
+const INITIAL_LIMITS: Limits =
+    Limits { pass_millis: 30_000, request_millis: 120_000, memory_bytes: u64::MAX };
+
+/// Serves the client on [`WORKER_SOCKET_FD`] until it goes away. Never returns.
+pub fn serve<C: Compiler>(compiler: C) -> ! {
+    dying::install();
+    // SAFETY: the client that started this process left its socket at this descriptor.
+    let socket = unsafe { UnixStream::from_raw_fd(WORKER_SOCKET_FD) };
+    if socket.peer_addr().is_err() {
+        eprintln!(
+            "this program is a compiler worker: it is started by xla-gym, with a socket as \
+             descriptor {WORKER_SOCKET_FD}"
+        );
+        process::exit(2);
+    }
+    let mut server = Server {
+        compiler,
+        socket,
+        limits: INITIAL_LIMITS,
+        programs: HashMap::new(),
+        executables: HashMap::new(),
+        next_id: 0,
+        read_scratch: Vec::new(),
+        write_scratch: Vec::new(),
+    };
+    match server.run() {
+        // Skips the destructors of a compiler that may have been left in any state.
+        Ok(()) | Err(FrameError::Closed) => immediate_exit(0),
+        Err(error) => {
+            eprintln!("xla-gym-worker: {error}");
+            immediate_exit(1)
+        }
+    }
+}
+
+fn immediate_exit(status: i32) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(status) }
+}
+
+/// A program, or what is left of it after a pass failed on it.
+enum Slot<P> {
+    Intact(P),
+    Broken,
+}
+
+struct Server<C: Compiler> {
+    compiler: C,
+    socket: UnixStream,
+    limits: Limits,
+    programs: HashMap<ProgramId, Slot<C::Program>>,
+    executables: HashMap<ExecutableId, C::Executable>,
+    next_id: u32,
+    read_scratch: Vec<u8>,
+    write_scratch: Vec<u8>,
+}
+
+impl<C: Compiler> Server<C> {
+    fn run(&mut self) -> Result<(), FrameError> {
+        loop {
+            let request = read_frame(&mut self.socket, &mut self.read_scratch)?;
+            limits::arm(Duration::from_millis(self.limits.request_millis));
+            let reply = match request {
+                Request::Fork => self.fork(),
+                Request::Apply { program, passes, observe } => {
+                    self.apply(program, &passes, observe)?
+                }
+                other => Some(self.answer(other).unwrap_or_else(Reply::Failed)),
+            };
+            limits::disarm();
+            if let Some(reply) = reply {
+                self.send(&reply)?;
+            }
+        }
+    }
+
+    fn send(&mut self, reply: &Reply) -> Result<(), FrameError> {
+        write_frame(&mut self.socket, reply, &mut self.write_scratch)
+    }
+
+    /// Every request but those that talk more than once or split the process.
+    fn answer(&mut self, request: Request) -> Result<Reply, Failure> {
+        Ok(match request {
+            Request::Fork | Request::Apply { .. } => unreachable!("handled by the loop"),
+            Request::Hello { protocol } => self.hello(protocol)?,
+            Request::Limits(new) => {
+                self.limits = new;
+                limits::limit_memory(new.memory_bytes);
+                Reply::Done
+            }
+            Request::Load { bytes, verify } => {
+                let mut program = self.compiler.load(&bytes)?;
+                if verify {
+                    self.compiler
+                        .verify(&mut program)
+                        .map_err(|message| failed(FailureKind::Invalid, message))?;
+                }
+                Reply::Loaded { program: self.insert(program), threads: limits::threads() }
+            }
+            Request::Observe { program, observe } => {
+                let (compiler, program) = self.program(program)?;
+                Reply::Observation(compiler.observe(program, observe))
+            }
+            Request::Breakdown { program } => {
+                let (compiler, program) = self.program(program)?;
+                Reply::Breakdown(compiler.breakdown(program)?)
+            }
+            Request::Print { program, form } => {
+                let (compiler, program) = self.program(program)?;
+                Reply::Bytes(compiler.print(program, form)?)
+            }
+            Request::Clone { program } => {
+                let (compiler, program) = self.program(program)?;
+                let copy = compiler.copy(program);
+                Reply::Program(self.insert(copy))
+            }
+            Request::Restore { program, from } => {
+                let (compiler, from) = self.program(from)?;
+                let copy = compiler.copy(from);
+                self.programs.insert(program, Slot::Intact(copy));
+                Reply::Done
+            }
+            Request::Drop { program } => {
+                self.programs.remove(&program);
+                Reply::Done
+            }
+            Request::Pipeline { program, options, observe } => {
+                let (compiler, program) = self.program(program)?;
+                let (mut report, middle, end) = compiler.pipeline(program, &options, observe)?;
+                if options.keep {
+                    report.middle_program = middle.map(|program| self.insert(program));
+                    report.end_program = end.map(|program| self.insert(program));
+                }
+                Reply::Pipeline(Box::new(report))
+            }
+            Request::Signature { program } => {
+                let (compiler, program) = self.program(program)?;
+                Reply::Signature(compiler.signature(program)?)
+            }
+            Request::Compile { program, disable } => {
+                let (compiler, program) = self.program(program)?;
+                let (compiled, nanos, memory) = compiler.compile(program, &disable)?;
+                let executable = ExecutableId(self.fresh_id());
+                self.executables.insert(executable, compiled);
+                Reply::Compiled { executable, nanos, memory }
+            }
+            Request::SetInputs { executable, inputs } => {
+                let (compiler, executable) = self.executable(executable)?;
+                compiler.set_inputs(executable, inputs)?;
+                Reply::Done
+            }
+            Request::Execute { executable, runs, outputs } => {
+                let (compiler, executable) = self.executable(executable)?;
+                let nanos =
+                    (0..runs).map(|_| compiler.execute(executable)).collect::<Result<_, _>>()?;
+                let outputs =
+                    if outputs { compiler.outputs(executable)? } else { Vec::new() };
+                Reply::Executed { nanos, outputs }
+            }
+        })
+    }
+
+    fn hello(&mut self, protocol: u32) -> Result<Reply, Failure> {
+        if protocol != PROTOCOL_VERSION {
+            return Err(failed(
+                FailureKind::Misuse,
+                format!(
+                    "the client speaks protocol {protocol}, this worker {PROTOCOL_VERSION}: \
+                     build both from the same source"
+                ),
+            ));
+        }
+        let about = self.compiler.describe();
+        Ok(Reply::Hello(Hello {
+            protocol: PROTOCOL_VERSION,
+            engine: about.engine,
+            version: about.version,
+            passes: about.passes,
+            opcodes: about.opcodes,
+            pid: process::id() as i32,
+        }))
+    }
+
+    /// One reply a pass, each sent before the next pass starts. The last one is returned.
+    fn apply(
+        &mut self,
+        id: ProgramId,
+        passes: &[xla_gym_protocol::PassId],
+        observe: xla_gym_protocol::Observe,
+    ) -> Result<Option<Reply>, FrameError> {
+        for &pass in passes {
+            limits::arm(Duration::from_millis(self.limits.pass_millis));
+            let (compiler, program) = match self.program(id) {
+                Ok(found) => found,
+                Err(failure) => return Ok(Some(Reply::Failed(failure))),
+            };
+            let start = Instant::now();
+            let outcome = compiler.apply(program, pass);
+            let nanos = start.elapsed().as_nanos() as u64;
+            let broken = outcome.is_err();
+            let observation =
+                if broken { Observation::default() } else { compiler.observe(program, observe) };
+            self.send(&Reply::Step(Step { outcome, nanos, observation }))?;
+            if broken {
+                self.programs.insert(id, Slot::Broken);
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The parent answers; the child goes on with the new socket and says nothing.
+    fn fork(&mut self) -> Option<Reply> {
+        let (socket, errors) = match receive_two_descriptors(&self.socket) {
+            Ok(pair) => pair,
+            Err(message) => return Some(Reply::Failed(failed(FailureKind::Misuse, message))),
+        };
+        // SAFETY: the loop starts no thread. A compiler may have left threads of its own; the
+        // client is told their number at `Load` and forks only where passes alone have run,
+        // whose one helper thread (a watchdog that merely logs) nobody waits for.
+        match unsafe { libc::fork() } {
+            0 => {
+                // SAFETY: both descriptors are open and ours; 2 is replaced atomically.
+                unsafe { libc::dup2(errors.as_raw_fd(), 2) };
+                self.socket = UnixStream::from(socket);
+                None
+            }
+            -1 => Some(Reply::Failed(failed(
+                FailureKind::Refused,
+                format!("fork failed: {}", std::io::Error::last_os_error()),
+            ))),
+            pid => Some(Reply::Forked { pid }),
+        }
+    }
+
+    fn fresh_id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn insert(&mut self, program: C::Program) -> ProgramId {
+        let id = ProgramId(self.fresh_id());
+        self.programs.insert(id, Slot::Intact(program));
+        id
+    }
+
+    fn program(&mut self, id: ProgramId) -> Result<(&mut C, &mut C::Program), Failure> {
+        match self.programs.get_mut(&id) {
+            Some(Slot::Intact(program)) => Ok((&mut self.compiler, program)),
+            Some(Slot::Broken) => Err(failed(
+                FailureKind::Misuse,
+                "a pass failed on this program and may have left it half changed",
+            )),
+            None => Err(failed(FailureKind::Misuse, format!("there is no program {}", id.0))),
+        }
+    }
+
+    fn executable(&mut self, id: ExecutableId) -> Result<(&mut C, &mut C::Executable), Failure> {
+        match self.executables.get_mut(&id) {
+            Some(executable) => Ok((&mut self.compiler, executable)),
+            None => Err(failed(FailureKind::Misuse, format!("there is no executable {}", id.0))),
+        }
+    }
+}
+
+/// The one byte that follows a fork request and carries the descriptors.
+fn receive_two_descriptors(socket: &UnixStream) -> Result<(OwnedFd, OwnedFd), String> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(
+        socket.as_fd(),
+        &mut [IoSliceMut::new(&mut byte)],
+        &mut control,
+        RecvFlags::CMSG_CLOEXEC,
+    )
+    .map_err(|error| format!("no descriptors came with the fork request: {error}"))?;
+    let mut descriptors = control
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(rights) => Some(rights),
+            _ => None,
+        })
+        .flatten();
+    match (descriptors.next(), descriptors.next()) {
+        (Some(socket), Some(errors)) => Ok((socket, errors)),
+        _ => Err("the fork request came without its two descriptors".to_owned()),
+    }
+}

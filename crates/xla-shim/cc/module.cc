@@ -1,0 +1,626 @@
+// Loading, printing, counting and checking of modules.
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/log/globals.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "xla-gym-xla-shim/src/lib.rs.h"
+#include "xla/hlo/builder/xla_computation.h"
+#include "xla/hlo/ir/hlo_casting_utils.h"
+#include "xla/hlo/ir/hlo_instructions.h"
+#include "xla/hlo/ir/hlo_opcode.h"
+#include "xla/hlo/parser/hlo_parser.h"
+#include "xla/primitive_util.h"
+#include "xla/printer.h"
+#include "xla/service/cpu_gpu_shape_verifier.h"
+#include "xla/service/hlo_cost_analysis.h"
+#include "xla/service/hlo_verifier.h"
+#include "xla/shape_util.h"
+
+// Exported by the library and free of MLIR types, but declared only in headers that need MLIR.
+namespace xla {
+absl::Status ParseMlirModuleStringAndConvertToXlaComputation(std::string_view module,
+                                                             XlaComputation& computation,
+                                                             bool use_tuple_args,
+                                                             bool return_tuple);
+absl::StatusOr<std::string> ConvertHloToStablehlo(const HloModule& module, bool emit_bytecode);
+}  // namespace xla
+
+namespace xla_gym {
+
+using xla::HloComputation;
+using xla::HloInstruction;
+using xla::HloModule;
+using xla::HloOpcode;
+
+namespace {
+
+std::string_view as_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Owned own(std::unique_ptr<HloModule> hlo) {
+  auto module = std::make_unique<Module>();
+  module->hlo = std::move(hlo);
+  return module;
+}
+
+Owned from_proto(const xla::HloModuleProto& proto) {
+  xla::HloModuleConfig config =
+      value_or_throw(HloModule::CreateModuleConfigFromProto(proto, default_debug_options()));
+  return own(value_or_throw(HloModule::CreateFromProto(proto, config,
+                                                       /*prohibit_empty_literal=*/true,
+                                                       /*comp_envs=*/nullptr,
+                                                       /*preserve_instruction_ids=*/false)));
+}
+
+// The computations whose instructions run one by one: the entry, loop bodies and conditions,
+// branches and called functions. Not among them: what an instruction applies to elements
+// (reducers, comparators) and the inside of a fusion.
+std::vector<const HloComputation*> running_computations(const HloModule& hlo) {
+  std::vector<const HloComputation*> found = {hlo.entry_computation()};
+  absl::flat_hash_set<const HloComputation*> seen = {hlo.entry_computation()};
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (const HloInstruction* instruction : found[i]->instructions()) {
+      switch (instruction->opcode()) {
+        case HloOpcode::kWhile:
+        case HloOpcode::kConditional:
+        case HloOpcode::kCall:
+        case HloOpcode::kAsyncStart:
+          for (const HloComputation* called : instruction->called_computations()) {
+            if (seen.insert(called).second) found.push_back(called);
+          }
+          break;
+        default:
+          break;
+      }
+    }
+  }
+  return found;
+}
+
+bool is_operation(HloOpcode opcode) {
+  switch (opcode) {
+    case HloOpcode::kParameter:
+    case HloOpcode::kConstant:
+    case HloOpcode::kTuple:
+    case HloOpcode::kGetTupleElement:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Two independent 64-bit lanes of multiply-and-fold hashing: no seed and no address enters, so
+// the value is the same in every process.
+class Hasher {
+ public:
+  void word(uint64_t value) {
+    low_ = fold(low_ ^ value, 0x9e3779b97f4a7c15ull);
+    high_ = fold(high_ ^ value ^ 0xd6e8feb86659fd93ull, 0xa0761d6478bd642full);
+  }
+
+  void bytes(std::string_view text) {
+    word(text.size());
+    size_t i = 0;
+    for (; i + 8 <= text.size(); i += 8) {
+      uint64_t chunk;
+      std::memcpy(&chunk, text.data() + i, 8);
+      word(chunk);
+    }
+    uint64_t rest = 0;
+    std::memcpy(&rest, text.data() + i, text.size() - i);
+    word(rest);
+  }
+
+  std::array<uint64_t, 2> value() const { return {low_, high_}; }
+
+ private:
+  static uint64_t fold(uint64_t a, uint64_t b) {
+    __uint128_t product = static_cast<__uint128_t>(a) * (b | 1);
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ (a << 7);
+  }
+
+  uint64_t low_ = 0x8ebc6af09c88c6e3ull;
+  uint64_t high_ = 0x589965cc75374cc3ull;
+};
+
+class HashPrinter : public xla::Printer {
+ public:
+  explicit HashPrinter(Hasher* hasher) : xla::Printer(/*is_hasher=*/true), hasher_(hasher) {}
+  void Append(const absl::AlphaNum& text) override { hasher_->bytes(text.Piece()); }
+  void AppendInt64List(absl::Span<const int64_t> list, bool) override {
+    hasher_->word(list.size());
+    for (int64_t value : list) hasher_->word(value);
+  }
+
+ private:
+  Hasher* hasher_;
+};
+
+void hash_shape(const xla::Shape& shape, Hasher* hasher) {
+  hasher->word(shape.element_type());
+  if (shape.IsTuple()) {
+    hasher->word(shape.tuple_shapes().size());
+    for (const xla::Shape& element : shape.tuple_shapes()) hash_shape(element, hasher);
+  } else if (shape.IsArray()) {
+    hasher->word(shape.dimensions().size());
+    for (int64_t i = 0; i < shape.dimensions().size(); ++i) {
+      hasher->word(shape.dimensions(i) * 2 + shape.is_dynamic_dimension(i));
+    }
+    if (shape.has_layout()) {
+      for (int64_t dimension : shape.layout().minor_to_major()) hasher->word(dimension);
+      hasher->word(shape.layout().memory_space());
+    }
+  }
+}
+
+// Opcodes that carry nothing beyond operands and shape; printing their attributes, which is what
+// costs time, would print nothing.
+bool has_no_attributes(const HloInstruction& instruction) {
+  switch (instruction.opcode()) {
+    case HloOpcode::kAdd:
+    case HloOpcode::kAnd:
+    case HloOpcode::kBitcast:
+    case HloOpcode::kBitcastConvert:
+    case HloOpcode::kClamp:
+    case HloOpcode::kConvert:
+    case HloOpcode::kCopy:
+    case HloOpcode::kDivide:
+    case HloOpcode::kMaximum:
+    case HloOpcode::kMinimum:
+    case HloOpcode::kMultiply:
+    case HloOpcode::kNegate:
+    case HloOpcode::kNot:
+    case HloOpcode::kOr:
+    case HloOpcode::kPower:
+    case HloOpcode::kRemainder:
+    case HloOpcode::kSelect:
+    case HloOpcode::kShiftLeft:
+    case HloOpcode::kShiftRightArithmetic:
+    case HloOpcode::kShiftRightLogical:
+    case HloOpcode::kSubtract:
+    case HloOpcode::kTuple:
+    case HloOpcode::kXor:
+      return !instruction.has_sharding() && !instruction.has_frontend_attributes() &&
+             !instruction.has_backend_config();
+    default:
+      return false;
+  }
+}
+
+const xla::HloPrintOptions& attribute_options() {
+  static const auto* options = new xla::HloPrintOptions(
+      xla::HloPrintOptions::Fingerprint()
+          .set_print_subcomputation_mode(
+              xla::HloPrintOptions::PrintSubcomputationMode::kOff)
+          .set_print_backend_config(true));
+  return *options;
+}
+
+// How a value of the program flows to the places where it is an index. Looks through what keeps
+// the value (or nearly), through tuples, calls and loops.
+class IndexUse {
+ public:
+  // The number of values that make sense at every index position reached; 0 if none was reached.
+  static int64_t bound(const HloInstruction* parameter, int64_t tuple_index) {
+    IndexUse use;
+    use.visit(parameter, tuple_index);
+    while (!use.pending_.empty()) {
+      auto [instruction, index] = use.pending_.back();
+      use.pending_.pop_back();
+      for (const HloInstruction* user : instruction->users()) use.follow(instruction, index, user);
+      use.leave(instruction, index);
+    }
+    return use.bound_;
+  }
+
+ private:
+  static constexpr int64_t kWhole = -1;  // not an element of a tuple
+
+  void visit(const HloInstruction* instruction, int64_t index) {
+    if (seen_.insert({instruction, index}).second) pending_.push_back({instruction, index});
+  }
+
+  void limit(int64_t size) {
+    if (size > 0) bound_ = bound_ == 0 ? size : std::min(bound_, size);
+  }
+
+  // The root of a loop body feeds the loop's next turn.
+  void leave(const HloInstruction* instruction, int64_t index) {
+    if (!instruction->IsRoot() || instruction->parent()->IsEntryComputation()) return;
+    for (const HloInstruction* caller : instruction->parent()->caller_instructions()) {
+      if (caller->opcode() == HloOpcode::kCall || caller->opcode() == HloOpcode::kWhile) {
+        visit(caller, index);
+      }
+    }
+  }
+
+  void follow(const HloInstruction* from, int64_t index, const HloInstruction* user) {
+    for (int64_t operand = 0; operand < user->operand_count(); ++operand) {
+      if (user->operand(operand) == from) follow_operand(index, user, operand);
+    }
+  }
+
+  void follow_operand(int64_t index, const HloInstruction* user, int64_t operand) {
+    switch (user->opcode()) {
+      case HloOpcode::kTuple:
+        if (index == kWhole) visit(user, operand);
+        return;
+      case HloOpcode::kGetTupleElement:
+        if (index == user->tuple_index()) visit(user, kWhole);
+        return;
+      case HloOpcode::kWhile:
+        visit(user->while_body()->parameter_instruction(0), index);
+        visit(user->while_condition()->parameter_instruction(0), index);
+        visit(user, index);
+        return;
+      case HloOpcode::kCall:
+        visit(user->to_apply()->parameter_instruction(operand), index);
+        return;
+      case HloOpcode::kConditional:
+        if (operand > 0) {
+          visit(user->branch_computation(operand - 1)->parameter_instruction(0), index);
+        }
+        return;
+      case HloOpcode::kGather:
+        if (operand == 1) {
+          const auto& numbers = user->gather_dimension_numbers();
+          for (int64_t dimension : numbers.start_index_map()) {
+            limit(user->operand(0)->shape().dimensions(dimension) -
+                  user->gather_slice_sizes()[dimension] + 1);
+          }
+        }
+        return;
+      case HloOpcode::kScatter: {
+        const auto* scatter = xla::Cast<xla::HloScatterInstruction>(user);
+        if (operand == scatter->scatter_operand_count()) {
+          for (int64_t dimension :
+               scatter->scatter_dimension_numbers().scatter_dims_to_operand_dims()) {
+            limit(user->operand(0)->shape().dimensions(dimension));
+          }
+        }
+        return;
+      }
+      case HloOpcode::kDynamicSlice:
+        if (operand >= 1) {
+          limit(user->operand(0)->shape().dimensions(operand - 1) -
+                user->shape().dimensions(operand - 1) + 1);
+        }
+        return;
+      case HloOpcode::kDynamicUpdateSlice:
+        if (operand >= 2) {
+          limit(user->operand(0)->shape().dimensions(operand - 2) -
+                user->operand(1)->shape().dimensions(operand - 2) + 1);
+        }
+        return;
+      case HloOpcode::kCompare: {
+        // A one-hot encoding compares with an iota.
+        const HloInstruction* other = user->operand(1 - operand);
+        while (other->opcode() == HloOpcode::kBroadcast || other->opcode() == HloOpcode::kReshape) {
+          other = other->operand(0);
+        }
+        if (other->opcode() == HloOpcode::kIota) {
+          limit(other->shape().dimensions(
+              xla::Cast<xla::HloIotaInstruction>(other)->iota_dimension()));
+        }
+        return;
+      }
+      case HloOpcode::kAdd:
+      case HloOpcode::kBroadcast:
+      case HloOpcode::kClamp:
+      case HloOpcode::kConcatenate:
+      case HloOpcode::kConvert:
+      case HloOpcode::kCopy:
+      case HloOpcode::kMaximum:
+      case HloOpcode::kMinimum:
+      case HloOpcode::kPad:
+      case HloOpcode::kReshape:
+      case HloOpcode::kReverse:
+      case HloOpcode::kSelect:
+      case HloOpcode::kSlice:
+      case HloOpcode::kTranspose:
+        if (index == kWhole && user->shape().IsArray()) visit(user, kWhole);
+        return;
+      default:
+        return;
+    }
+  }
+
+  int64_t bound_ = 0;
+  std::vector<std::pair<const HloInstruction*, int64_t>> pending_;
+  absl::flat_hash_set<std::pair<const HloInstruction*, int64_t>> seen_;
+};
+
+ArraySpec array_spec(const xla::Shape& shape, int64_t index_bound) {
+  if (!shape.IsArray()) {
+    throw std::runtime_error("nested tuples, tokens and opaque values cannot be passed: " +
+                             xla::ShapeUtil::HumanString(shape));
+  }
+  if (shape.is_dynamic()) {
+    throw std::runtime_error("arrays of dynamic size cannot be passed: " +
+                             xla::ShapeUtil::HumanString(shape));
+  }
+  ArraySpec spec;
+  spec.dtype = xla::primitive_util::LowercasePrimitiveTypeName(shape.element_type());
+  for (int64_t dimension : shape.dimensions()) spec.dims.push_back(dimension);
+  spec.index_bound = xla::ShapeUtil::ElementIsIntegral(shape) ? index_bound : 0;
+  return spec;
+}
+
+}  // namespace
+
+void prepare_process(rust::Fn<void()> on_out_of_memory) {
+  static rust::Fn<void()> give_up = on_out_of_memory;
+  std::set_new_handler([] { give_up(); });
+  // What XLA logs on the way down is wanted (it names the failed check), its chatter is not.
+  absl::SetMinLogLevel(absl::LogSeverityAtLeast::kFatal);
+  absl::SetStderrThreshold(absl::LogSeverityAtLeast::kFatal);
+}
+
+rust::Vec<rust::String> opcode_names() {
+  rust::Vec<rust::String> names;
+  for (uint32_t i = 0; i < xla::HloOpcodeCount(); ++i) {
+    absl::string_view name = xla::HloOpcodeString(static_cast<HloOpcode>(i));
+    names.push_back(rust::String(name.data(), name.size()));
+  }
+  return names;
+}
+
+Owned load_hlo_text(Bytes text) {
+  xla::HloModuleConfig config;
+  config.set_debug_options(default_debug_options());
+  auto module = value_or_throw(xla::ParseAndReturnUnverifiedModule(
+      as_text(text), config,
+      xla::HloParserOptions().set_fill_shortform_constants_with_random_values(false)));
+  return own(std::move(module));
+}
+
+Owned load_proto(Bytes bytes) {
+  // Both messages start with a length-delimited field 1: the name of a module, or a module.
+  // Only the right reading yields computations.
+  xla::HloModuleProto module;
+  if (module.ParseFromArray(bytes.data(), bytes.size()) && module.computations_size() > 0) {
+    return from_proto(module);
+  }
+  xla::HloProto wrapper;
+  if (wrapper.ParseFromArray(bytes.data(), bytes.size()) &&
+      wrapper.hlo_module().computations_size() > 0) {
+    return from_proto(wrapper.hlo_module());
+  }
+  throw std::runtime_error(
+      "not a known program format: neither HLO text, nor StableHLO text or bytecode, nor an "
+      "HloModuleProto or HloProto with at least one computation");
+}
+
+Owned load_stablehlo(Bytes bytes) {
+  xla::XlaComputation computation;
+  throw_if_error(xla::ParseMlirModuleStringAndConvertToXlaComputation(
+      as_text(bytes), computation, /*use_tuple_args=*/false, /*return_tuple=*/false));
+  return from_proto(computation.proto());
+}
+
+Owned clone_module(const Module& module) { return own(module.hlo->Clone("")); }
+
+rust::Vec<uint8_t> print_text(const Module& module) {
+  return to_bytes(module.hlo->ToString(xla::HloPrintOptions()
+                                           .set_print_large_constants(true)
+                                           .set_print_operand_shape(false)));
+}
+
+rust::Vec<uint8_t> print_proto(const Module& module) {
+  std::string out;
+  {
+    google::protobuf::io::StringOutputStream stream(&out);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    if (!module.hlo->ToProto().SerializeToCodedStream(&coded)) {
+      throw std::runtime_error("the module could not be serialised");
+    }
+  }
+  return to_bytes(out);
+}
+
+rust::Vec<uint8_t> print_stablehlo(const Module& module, bool bytecode) {
+  return to_bytes(value_or_throw(xla::ConvertHloToStablehlo(*module.hlo, bytecode)));
+}
+
+Counts counts(const Module& module) {
+  Counts counts{};
+  counts.instructions = module.hlo->instruction_count();
+  counts.computations = module.hlo->computation_count();
+  for (const HloComputation* computation : running_computations(*module.hlo)) {
+    for (const HloInstruction* instruction : computation->instructions()) {
+      counts.operations += is_operation(instruction->opcode());
+    }
+  }
+  return counts;
+}
+
+rust::Vec<uint32_t> opcode_counts(const Module& module) {
+  std::vector<uint32_t> counts(xla::HloOpcodeCount());
+  for (const HloComputation* computation : module.hlo->computations()) {
+    for (const HloInstruction* instruction : computation->instructions()) {
+      ++counts[static_cast<size_t>(instruction->opcode())];
+    }
+  }
+  rust::Vec<uint32_t> out;
+  out.reserve(counts.size());
+  for (uint32_t count : counts) out.push_back(count);
+  return out;
+}
+
+rust::Vec<OpcodeCount> opcode_counts_by_computation(const Module& module) {
+  auto running = running_computations(*module.hlo);
+  absl::flat_hash_set<const HloComputation*> runs(running.begin(), running.end());
+  rust::Vec<OpcodeCount> rows;
+  for (const HloComputation* computation : module.hlo->MakeComputationPostOrder()) {
+    std::vector<uint32_t> counts(xla::HloOpcodeCount());
+    for (const HloInstruction* instruction : computation->instructions()) {
+      ++counts[static_cast<size_t>(instruction->opcode())];
+    }
+    for (size_t opcode = 0; opcode < counts.size(); ++opcode) {
+      if (counts[opcode] == 0) continue;
+      OpcodeCount row;
+      row.computation = std::string(computation->name());
+      row.runs = runs.contains(computation);
+      row.opcode = opcode;
+      row.count = counts[opcode];
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+Cost cost(const Module& module) {
+  xla::HloCostAnalysis analysis;
+  throw_if_error(module.hlo->entry_computation()->Accept(&analysis));
+  return Cost{analysis.flop_count(), analysis.transcendental_count(), analysis.bytes_accessed()};
+}
+
+std::array<uint64_t, 2> fingerprint(const Module& module) {
+  Hasher hasher;
+  HashPrinter printer(&hasher);
+  HloInstruction::AttributePrinter attributes([&]() -> xla::Printer* {
+    hasher.word(0xa7);
+    return &printer;
+  });
+
+  absl::flat_hash_map<const HloComputation*, uint64_t> computation_index;
+  for (const HloComputation* computation : module.hlo->MakeComputationPostOrder()) {
+    computation_index.emplace(computation, computation_index.size());
+    hasher.word(0xc0ffee);
+    std::vector<uint32_t> index_of;
+    uint32_t next = 0;
+    for (const HloInstruction* instruction : computation->MakeInstructionPostOrder()) {
+      size_t id = instruction->local_id();
+      if (id >= index_of.size()) index_of.resize(std::max(id + 1, index_of.size() * 2));
+      index_of[id] = next++;
+
+      hasher.word(static_cast<uint64_t>(instruction->opcode()) << 32 |
+                  instruction->operand_count());
+      hash_shape(instruction->shape(), &hasher);
+      for (const HloInstruction* operand : instruction->operands()) {
+        hasher.word(index_of[operand->local_id()]);
+      }
+      for (const HloInstruction* before : instruction->control_predecessors()) {
+        hasher.word(0xb0 + index_of[before->local_id()]);
+      }
+      if (has_no_attributes(*instruction)) continue;
+      for (const HloComputation* called : instruction->called_computations()) {
+        hasher.word(computation_index[called]);
+      }
+      switch (instruction->opcode()) {
+        case HloOpcode::kConstant: {
+          const auto& literal = xla::Cast<xla::HloConstantInstruction>(instruction)->literal();
+          if (literal.shape().IsArray()) {
+            hasher.bytes({static_cast<const char*>(literal.untyped_data()),
+                          static_cast<size_t>(literal.size_bytes())});
+          } else {
+            hasher.bytes(literal.ToString());
+          }
+          break;
+        }
+        case HloOpcode::kParameter:
+          hasher.word(instruction->parameter_number());
+          break;
+        case HloOpcode::kGetTupleElement:
+          hasher.word(instruction->tuple_index());
+          break;
+        case HloOpcode::kCustomCall:
+          hasher.bytes(instruction->custom_call_target());
+          break;
+        default:
+          break;
+      }
+      instruction->PrintExtraAttributes(attributes, attribute_options());
+      if (instruction->has_backend_config()) hasher.bytes(instruction->raw_backend_config_string());
+    }
+    hasher.word(index_of[computation->root_instruction()->local_id()]);
+  }
+  hasher.bytes(module.hlo->input_output_alias_config().ToString());
+  hasher.word(module.hlo->has_schedule());
+  return hasher.value();
+}
+
+void verify(Module& module) {
+  xla::HloVerifier verifier(
+      std::make_unique<xla::CpuGpuVerifierMetadata>(xla::HloVerifierOpts{}), "xla-gym");
+  throw_if_error(verifier.Run(module.hlo.get()).status());
+}
+
+Signature signature(const Module& module) {
+  Signature signature;
+  const HloComputation* entry = module.hlo->entry_computation();
+  signature.tupled = entry->num_parameters() == 1 &&
+                     entry->parameter_instruction(0)->shape().IsTuple();
+  for (const HloInstruction* parameter : entry->parameter_instructions()) {
+    if (!signature.tupled) {
+      signature.inputs.push_back(
+          array_spec(parameter->shape(), IndexUse::bound(parameter, /*tuple_index=*/-1)));
+      continue;
+    }
+    const auto& elements = parameter->shape().tuple_shapes();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      signature.inputs.push_back(array_spec(elements[i], IndexUse::bound(parameter, i)));
+    }
+  }
+  const xla::Shape& result = entry->root_instruction()->shape();
+  xla::ShapeUtil::ForEachSubshape(result, [&](const xla::Shape& shape, const xla::ShapeIndex&) {
+    if (!shape.IsTuple()) signature.outputs.push_back(array_spec(shape, 0));
+  });
+
+  absl::flat_hash_set<std::string> not_comparable, custom_calls, collectives;
+  for (const HloComputation* computation : module.hlo->computations()) {
+    for (const HloInstruction* instruction : computation->instructions()) {
+      std::string name(xla::HloOpcodeString(instruction->opcode()));
+      switch (instruction->opcode()) {
+        case HloOpcode::kRng:
+        case HloOpcode::kRngGetAndUpdateState:
+        case HloOpcode::kInfeed:
+        case HloOpcode::kOutfeed:
+        case HloOpcode::kSend:
+        case HloOpcode::kRecv:
+          not_comparable.insert(name);
+          break;
+        case HloOpcode::kCustomCall:
+          custom_calls.insert(instruction->custom_call_target());
+          break;
+        case HloOpcode::kAllGather:
+        case HloOpcode::kAllGatherStart:
+        case HloOpcode::kAllReduce:
+        case HloOpcode::kAllReduceStart:
+        case HloOpcode::kAllToAll:
+        case HloOpcode::kCollectiveBroadcast:
+        case HloOpcode::kCollectivePermute:
+        case HloOpcode::kCollectivePermuteStart:
+        case HloOpcode::kRaggedAllToAll:
+        case HloOpcode::kReduceScatter:
+          collectives.insert(name);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+  auto sorted = [](const absl::flat_hash_set<std::string>& names) {
+    std::vector<std::string> order(names.begin(), names.end());
+    std::sort(order.begin(), order.end());
+    rust::Vec<rust::String> out;
+    for (const std::string& name : order) out.push_back(rust::String::lossy(name));
+    return out;
+  };
+  signature.not_comparable = sorted(not_comparable);
+  signature.custom_calls = sorted(custom_calls);
+  signature.collectives = sorted(collectives);
+  return signature;
+}
+
+}  // namespace xla_gym

@@ -1,0 +1,118 @@
+// What XLA's own CPU compiler does with a module, without code generation.
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "xla-gym-xla-shim/src/lib.rs.h"
+#include "xla/service/compiler.h"
+#include "xla/service/hlo.pb.h"
+
+// `cpu_compiler.h` needs LLVM headers that the wheel lacks. The class adds no data to
+// `LLVMCompiler`, so its exported constructor can build it inside a buffer that is large enough.
+extern "C" void _ZN3xla3cpu11CpuCompilerC1Ev(void*);
+
+namespace xla_gym {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+xla::Compiler& cpu_compiler() {
+  alignas(64) static char storage[16384];
+  static auto* compiler = [] {
+    std::memset(storage, 0, sizeof(storage));
+    _ZN3xla3cpu11CpuCompilerC1Ev(storage);
+    return reinterpret_cast<xla::Compiler*>(storage);
+  }();
+  return *compiler;
+}
+
+// XLA runs layout assignment last among what matters here; its dump just before that pass is
+// the end of the target-independent part.
+std::unique_ptr<xla::HloModule> read_dump_before_layout(const fs::path& dir,
+                                                        const xla::HloModuleConfig& config) {
+  for (const auto& file : fs::directory_iterator(dir)) {
+    const std::string name = file.path().filename().string();
+    if (!absl::StrContains(name, ".before_layout-assignment") ||
+        !absl::EndsWith(name, ".hlo.pb")) {
+      continue;
+    }
+    std::ifstream stream(file.path(), std::ios::binary);
+    xla::HloProto proto;
+    if (!proto.ParseFromIstream(&stream)) {
+      throw std::runtime_error("XLA's dump cannot be read: " + file.path().string());
+    }
+    xla::HloModuleConfig own = value_or_throw(
+        xla::HloModule::CreateModuleConfigFromProto(proto.hlo_module(), config.debug_options()));
+    return value_or_throw(xla::HloModule::CreateFromProto(
+        proto.hlo_module(), own, /*prohibit_empty_literal=*/true, /*comp_envs=*/nullptr,
+        /*preserve_instruction_ids=*/false));
+  }
+  throw std::runtime_error("XLA left no dump from just before layout assignment");
+}
+
+}  // namespace
+
+std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable, Names only,
+                                          rust::Str dump_dir, int32_t intra_op_threads) {
+  auto run = std::make_unique<PipelineRun>();
+  auto hlo = module.hlo->Clone("");
+
+  xla::DebugOptions options = default_debug_options();
+  for (const auto& name : disable) options.add_xla_disable_hlo_passes(std::string(name));
+  for (const auto& name : only) options.add_xla_enable_hlo_passes_only(std::string(name));
+  const fs::path dir{std::string(dump_dir)};
+  if (!dump_dir.empty()) {
+    options.set_xla_dump_to(dir.string());
+    options.set_xla_dump_hlo_pass_re("layout-assignment");
+    options.set_xla_dump_hlo_as_proto(true);
+    options.set_xla_dump_hlo_as_text(false);
+  }
+  hlo->mutable_config().set_debug_options(options);
+  // The outlining of parallel tasks depends on the number of cores; a fixed number makes the
+  // counts the same on every machine.
+  hlo->mutable_config().set_intra_op_parallelism_threads(intra_op_threads);
+
+  auto start = std::chrono::steady_clock::now();
+  run->end = value_or_throw(cpu_compiler().RunHloPasses(std::move(hlo), nullptr,
+                                                        xla::Compiler::CompileOptions{}));
+  run->nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   std::chrono::steady_clock::now() - start)
+                   .count();
+
+  for (const auto& metadata : run->end->metadata()->proto().pass_metadata()) {
+    run->passes.push_back(
+        {metadata.pipeline_name(), metadata.pass_name(), metadata.module_changed()});
+  }
+  if (!dump_dir.empty()) run->middle = read_dump_before_layout(dir, run->end->config());
+  return run;
+}
+
+rust::Vec<PipelinePass> pipeline_passes(const PipelineRun& run) {
+  rust::Vec<PipelinePass> passes;
+  for (const PipelineRun::Pass& pass : run.passes) {
+    passes.push_back(PipelinePass{pass.pipeline, pass.name, pass.changed});
+  }
+  return passes;
+}
+
+uint64_t pipeline_nanos(const PipelineRun& run) { return run.nanos; }
+
+Owned take_middle(PipelineRun& run) {
+  auto module = std::make_unique<Module>();
+  module->hlo = std::move(run.middle);
+  return module;
+}
+
+Owned take_end(PipelineRun& run) {
+  auto module = std::make_unique<Module>();
+  module->hlo = std::move(run.end);
+  return module;
+}
+
+}  // namespace xla_gym

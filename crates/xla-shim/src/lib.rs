@@ -1,0 +1,144 @@
+//! The only crate that sees XLA.
+//!
+//! The C++ side (`cc/`) is a thin shim over the XLA that ships inside the TensorFlow wheel; this
+//! file is the `cxx` bridge to it. Everything here may abort the process: only the worker binary
+//! may depend on this crate.
+//!
+//! Invariant: no XLA type leaves this crate, and no Rust error type enters it; C++ reports errors
+//! by exception, which `cxx` turns into [`cxx::Exception`].
+
+#![allow(missing_docs, reason = "the bridge's fields are documented with the protocol types they become")]
+
+#[cxx::bridge(namespace = "xla_gym")]
+#[allow(unsafe_code, reason = "cxx declares the foreign functions")]
+pub mod ffi {
+    /// One entry of the pass table: a real XLA pass with one choice of options.
+    struct PassInfo {
+        /// XLA's own name, as the pass object reports it.
+        name: String,
+        /// Which options were chosen; empty for those of XLA's CPU compiler.
+        variant: String,
+        kind: String,
+        description: String,
+        /// Meant for after layout assignment; here only for completeness.
+        after_layout: bool,
+        /// May change what the program computes beyond rounding (drops precision, say).
+        lossy: bool,
+    }
+
+    struct Counts {
+        instructions: u64,
+        operations: u64,
+        computations: u64,
+    }
+
+    struct Cost {
+        flops: f64,
+        transcendentals: f64,
+        bytes_accessed: f64,
+    }
+
+    /// One array that a program takes or gives.
+    struct ArraySpec {
+        /// XLA's lower-case name of the element type, such as `f32`.
+        dtype: String,
+        dims: Vec<i64>,
+        /// For integers that end as indices: the values worth passing are `0..index_bound`.
+        /// 0 if nothing is known.
+        index_bound: i64,
+    }
+
+    struct Signature {
+        inputs: Vec<ArraySpec>,
+        outputs: Vec<ArraySpec>,
+        /// The arguments are the leaves of one tuple parameter.
+        tupled: bool,
+        /// Opcodes whose results may differ from run to run or need more than this process.
+        not_comparable: Vec<String>,
+        custom_calls: Vec<String>,
+        collectives: Vec<String>,
+    }
+
+    struct OpcodeCount {
+        computation: String,
+        /// Whether its instructions count as operations.
+        runs: bool,
+        opcode: u32,
+        count: u32,
+    }
+
+    struct PipelinePass {
+        pipeline: String,
+        pass: String,
+        changed: bool,
+    }
+
+    struct Array {
+        dtype: String,
+        dims: Vec<i64>,
+        bytes: Vec<u8>,
+    }
+
+    struct MemoryStats {
+        peak: i64,
+        temporaries: i64,
+        arguments: i64,
+        outputs: i64,
+        code: i64,
+    }
+
+    unsafe extern "C++" {
+        include!("shim.h");
+
+        type Module;
+        type PipelineRun;
+        type Executable;
+
+        // module.cc
+        /// Quietens logging, and has `on_out_of_memory` called when an allocation fails.
+        fn prepare_process(on_out_of_memory: fn());
+        fn opcode_names() -> Vec<String>;
+        fn load_hlo_text(text: &[u8]) -> Result<UniquePtr<Module>>;
+        fn load_proto(bytes: &[u8]) -> Result<UniquePtr<Module>>;
+        fn load_stablehlo(bytes: &[u8]) -> Result<UniquePtr<Module>>;
+        fn clone_module(module: &Module) -> UniquePtr<Module>;
+        fn print_text(module: &Module) -> Vec<u8>;
+        fn print_proto(module: &Module) -> Result<Vec<u8>>;
+        fn print_stablehlo(module: &Module, bytecode: bool) -> Result<Vec<u8>>;
+        fn counts(module: &Module) -> Counts;
+        fn opcode_counts(module: &Module) -> Vec<u32>;
+        fn opcode_counts_by_computation(module: &Module) -> Vec<OpcodeCount>;
+        fn cost(module: &Module) -> Result<Cost>;
+        fn fingerprint(module: &Module) -> [u64; 2];
+        fn verify(module: Pin<&mut Module>) -> Result<()>;
+        fn signature(module: &Module) -> Result<Signature>;
+
+        // passes.cc
+        fn pass_table() -> Vec<PassInfo>;
+        fn run_pass(module: Pin<&mut Module>, pass: u32) -> Result<bool>;
+
+        // pipeline.cc
+        fn run_pipeline(
+            module: &Module,
+            disable: &[String],
+            only: &[String],
+            dump_dir: &str,
+            intra_op_threads: i32,
+        ) -> Result<UniquePtr<PipelineRun>>;
+        fn pipeline_passes(run: &PipelineRun) -> Vec<PipelinePass>;
+        fn pipeline_nanos(run: &PipelineRun) -> u64;
+        fn take_middle(run: Pin<&mut PipelineRun>) -> UniquePtr<Module>;
+        fn take_end(run: Pin<&mut PipelineRun>) -> UniquePtr<Module>;
+
+        // execute.cc
+        fn compile(module: &Module, disable: &[String]) -> Result<UniquePtr<Executable>>;
+        fn compile_nanos(executable: &Executable) -> u64;
+        fn memory_stats(executable: &Executable) -> Result<MemoryStats>;
+        fn set_inputs(executable: Pin<&mut Executable>, inputs: &[Array]) -> Result<()>;
+        fn execute(executable: Pin<&mut Executable>) -> Result<u64>;
+        fn outputs(executable: &Executable) -> Result<Vec<Array>>;
+    }
+}
+
+pub use cxx::UniquePtr;
+pub use ffi::*;

@@ -1,0 +1,237 @@
+//! The process in which XLA runs. Started by the engine client; see `xla-gym-protocol`.
+//!
+//! XLA aborts on unusual input. That ends this process and nothing else.
+
+#![forbid(unsafe_code)]
+
+mod format;
+
+use xla_gym_protocol::{
+    Array, ArraySpec, ComputationCounts, Cost, Counts, Failure, FailureKind, Fingerprint, Form,
+    MemoryEstimate, Observation, Observe, Pass, PassId, PipelineOptions, PipelinePass,
+    PipelineReport, Signature,
+};
+use xla_gym_worker::{Compiler, Description, failed, serve};
+use xla_gym_xla_shim::{self as xla, UniquePtr};
+
+use format::Format;
+
+/// The version of the wheel that carries XLA; set-up pins the same.
+const VERSION: &str = "tensorflow-2.21.0";
+
+/// Counts must not depend on the machine's number of cores, which the CPU pipeline looks at.
+const COUNTING_THREADS: i32 = 1;
+
+struct Xla;
+
+fn main() {
+    xla::prepare_process(xla_gym_worker::exit_out_of_memory);
+    serve(Xla)
+}
+
+fn refused(error: impl ToString) -> Failure {
+    failed(FailureKind::Refused, error)
+}
+
+impl Compiler for Xla {
+    type Program = UniquePtr<xla::Module>;
+    type Executable = UniquePtr<xla::Executable>;
+
+    fn describe(&self) -> Description {
+        let passes = xla::pass_table()
+            .into_iter()
+            .map(|pass| Pass {
+                name: match pass.variant.as_str() {
+                    "" => pass.name,
+                    variant => format!("{}:{variant}", pass.name),
+                },
+                kind: pass.kind,
+                description: pass.description,
+                after_layout: pass.after_layout,
+                lossy: pass.lossy,
+            })
+            .collect();
+        Description {
+            engine: "xla".to_owned(),
+            version: VERSION.to_owned(),
+            passes,
+            opcodes: xla::opcode_names(),
+        }
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<Self::Program, Failure> {
+        let loaded = match Format::of(bytes) {
+            Format::HloText => xla::load_hlo_text(bytes),
+            Format::StableHlo => xla::load_stablehlo(bytes),
+            Format::Proto => xla::load_proto(bytes),
+            Format::Empty => return Err(failed(FailureKind::Malformed, "the file is empty")),
+        };
+        loaded.map_err(|error| failed(FailureKind::Malformed, error))
+    }
+
+    fn apply(&mut self, program: &mut Self::Program, pass: PassId) -> Result<bool, String> {
+        xla::run_pass(program.pin_mut(), pass.0.into()).map_err(|error| error.to_string())
+    }
+
+    fn observe(&mut self, program: &mut Self::Program, observe: Observe) -> Observation {
+        let mut seen = Observation::default();
+        if observe.has(Observe::COUNTS) {
+            let counts = xla::counts(program);
+            seen.counts = Some(Counts {
+                instructions: counts.instructions,
+                operations: counts.operations,
+                computations: counts.computations,
+            });
+        }
+        if observe.has(Observe::OPCODES) {
+            seen.opcodes = Some(xla::opcode_counts(program));
+        }
+        if observe.has(Observe::COST) {
+            seen.cost = Some(match xla::cost(program) {
+                Ok(cost) => Ok(Cost {
+                    flops: cost.flops,
+                    transcendentals: cost.transcendentals,
+                    bytes_accessed: cost.bytes_accessed,
+                }),
+                Err(error) => Err(error.to_string()),
+            });
+        }
+        if observe.has(Observe::FINGERPRINT) {
+            let [low, high] = xla::fingerprint(program);
+            seen.fingerprint = Some(Fingerprint(u128::from(high) << 64 | u128::from(low)));
+        }
+        if observe.has(Observe::VERDICT) {
+            seen.verdict = Some(self.verify(program));
+        }
+        seen
+    }
+
+    fn verify(&mut self, program: &mut Self::Program) -> Result<(), String> {
+        xla::verify(program.pin_mut()).map_err(|error| error.to_string())
+    }
+
+    fn copy(&mut self, program: &Self::Program) -> Self::Program {
+        xla::clone_module(program)
+    }
+
+    fn print(&mut self, program: &Self::Program, form: Form) -> Result<Vec<u8>, Failure> {
+        match form {
+            Form::Text => Ok(xla::print_text(program)),
+            Form::Binary => xla::print_proto(program).map_err(refused),
+            Form::PortableText => xla::print_stablehlo(program, false).map_err(refused),
+            Form::PortableBinary => xla::print_stablehlo(program, true).map_err(refused),
+        }
+    }
+
+    fn breakdown(&mut self, program: &Self::Program) -> Result<Vec<ComputationCounts>, Failure> {
+        let mut computations: Vec<ComputationCounts> = Vec::new();
+        for row in xla::opcode_counts_by_computation(program) {
+            if computations.last().is_none_or(|last| last.name != row.computation) {
+                computations.push(ComputationCounts {
+                    name: row.computation,
+                    runs: row.runs,
+                    opcodes: Vec::new(),
+                });
+            }
+            let last = computations.last_mut().expect("one was just pushed");
+            last.opcodes.push((row.opcode, row.count));
+        }
+        Ok(computations)
+    }
+
+    fn pipeline(
+        &mut self,
+        program: &Self::Program,
+        options: &PipelineOptions,
+        observe: Observe,
+    ) -> Result<(PipelineReport, Option<Self::Program>, Option<Self::Program>), Failure> {
+        // XLA hands the state in the middle out only as a dump file.
+        let dump = options.middle.then(tempfile::tempdir).transpose().map_err(refused)?;
+        let dump_dir = dump.as_ref().map_or("", |dir| dir.path().to_str().unwrap_or_default());
+        let mut run = xla::run_pipeline(
+            program,
+            &options.disable,
+            &options.only,
+            dump_dir,
+            COUNTING_THREADS,
+        )
+        .map_err(refused)?;
+        let passes = xla::pipeline_passes(&run)
+            .into_iter()
+            .map(|pass| PipelinePass {
+                pipeline: pass.pipeline,
+                pass: pass.pass,
+                changed: pass.changed,
+            })
+            .collect();
+        let nanos = xla::pipeline_nanos(&run);
+        let mut middle = options.middle.then(|| xla::take_middle(run.pin_mut()));
+        let mut end = xla::take_end(run.pin_mut());
+        let report = PipelineReport {
+            passes,
+            nanos,
+            middle: middle.as_mut().map(|program| self.observe(program, observe)),
+            end: self.observe(&mut end, observe),
+            middle_program: None,
+            end_program: None,
+        };
+        Ok((report, middle, Some(end)))
+    }
+
+    fn signature(&mut self, program: &Self::Program) -> Result<Signature, Failure> {
+        let signature = xla::signature(program).map_err(refused)?;
+        let array = |spec: xla::ArraySpec| ArraySpec {
+            dtype: spec.dtype,
+            dims: spec.dims,
+            index_bound: (spec.index_bound > 0).then_some(spec.index_bound as u64),
+        };
+        Ok(Signature {
+            inputs: signature.inputs.into_iter().map(array).collect(),
+            outputs: signature.outputs.into_iter().map(array).collect(),
+            not_comparable: signature.not_comparable,
+            custom_calls: signature.custom_calls,
+            collectives: signature.collectives,
+        })
+    }
+
+    fn compile(
+        &mut self,
+        program: &Self::Program,
+        disable: &[String],
+    ) -> Result<(Self::Executable, u64, Option<MemoryEstimate>), Failure> {
+        let executable = xla::compile(program, disable).map_err(refused)?;
+        let nanos = xla::compile_nanos(&executable);
+        let memory = xla::memory_stats(&executable).ok().map(|stats| MemoryEstimate {
+            peak: stats.peak,
+            temporaries: stats.temporaries,
+            arguments: stats.arguments,
+            outputs: stats.outputs,
+            code: stats.code,
+        });
+        Ok((executable, nanos, memory))
+    }
+
+    fn set_inputs(
+        &mut self,
+        executable: &mut Self::Executable,
+        inputs: Vec<Array>,
+    ) -> Result<(), Failure> {
+        let inputs: Vec<xla::Array> = inputs
+            .into_iter()
+            .map(|array| xla::Array { dtype: array.dtype, dims: array.dims, bytes: array.bytes })
+            .collect();
+        xla::set_inputs(executable.pin_mut(), &inputs).map_err(refused)
+    }
+
+    fn execute(&mut self, executable: &mut Self::Executable) -> Result<u64, Failure> {
+        xla::execute(executable.pin_mut()).map_err(refused)
+    }
+
+    fn outputs(&mut self, executable: &Self::Executable) -> Result<Vec<Array>, Failure> {
+        let outputs = xla::outputs(executable).map_err(refused)?;
+        Ok(outputs
+            .into_iter()
+            .map(|array| Array { dtype: array.dtype, dims: array.dims, bytes: array.bytes })
+            .collect())
+    }
+}
