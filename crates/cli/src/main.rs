@@ -1,1 +1,145 @@
-fn main(){}
+//! The command line of XLA Gym.
+
+#![forbid(unsafe_code)]
+
+mod commands;
+mod context;
+mod outfile;
+mod progress;
+mod table;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{CommandFactory, Parser, Subcommand};
+use xla_gym_engine::EngineError;
+
+use context::Context;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  the compiler refused or died, or some passes did not take place
+  2  wrong usage
+  3  the input cannot be read, or is no program
+  4  `check`: the outputs differ
+  5  `check`: the programs cannot be compared
+  6  the engine is not set up";
+
+/// Run real XLA passes in any order, see what each one does, and compare with what XLA itself
+/// would have done.
+///
+/// FILE is HLO text, an HloModuleProto or HloProto, or StableHLO text or bytecode; each also
+/// compressed by gzip or zstd; `-` is standard input. What it is is told by its content.
+#[derive(Parser)]
+#[command(name = "xla-gym", version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    #[command(flatten)]
+    global: Global,
+}
+
+#[derive(clap::Args)]
+struct Global {
+    /// Print JSON instead of tables.
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Show no progress.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+
+    /// Time limit for one pass, in seconds.
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30.0, value_parser = positive)]
+    pass_limit: f64,
+
+    /// Time limit for anything else that the compiler does, in seconds.
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 300.0, value_parser = positive)]
+    request_limit: f64,
+
+    /// Memory limit for each compiler process, in GiB.
+    #[arg(long, global = true, value_name = "GIB", default_value_t = 8.0, value_parser = positive)]
+    memory_limit: f64,
+
+    /// Where failures of passes are remembered [default: quarantine.jsonl in the state folder].
+    #[arg(long, global = true, value_name = "PATH")]
+    quarantine: Option<PathBuf>,
+
+    /// Neither consult nor fill the quarantine.
+    #[arg(long, global = true, conflicts_with = "quarantine")]
+    no_quarantine: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the passes.
+    Passes(commands::passes::Args),
+    /// Show the size, cost and opcodes of a program.
+    Show(commands::show::Args),
+    /// Run passes on a program, one row each.
+    Run(commands::run::Args),
+    /// Show what XLA's own CPU compiler does with a program.
+    Default(commands::default::Args),
+    /// Compare a pass order with XLA's own.
+    Score(commands::score::Args),
+    /// Show what differs between two programs, by opcode and by computation.
+    Diff(commands::diff::Args),
+    /// Compile a program, run it on seeded inputs, print timings and a digest of the outputs.
+    Exec(commands::exec::Args),
+    /// Check whether two programs give the same outputs on seeded inputs.
+    Check(commands::check::Args),
+    /// Show the failures of passes that are remembered.
+    Quarantine(commands::quarantine::Args),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err("a number greater than 0 is needed".to_owned()),
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let context = Context::new(cli.global);
+    let result = match cli.command {
+        Command::Passes(args) => commands::passes::run(&context, args),
+        Command::Show(args) => commands::show::run(&context, args),
+        Command::Run(args) => commands::run::run(&context, args),
+        Command::Default(args) => commands::default::run(&context, args),
+        Command::Score(args) => commands::score::run(&context, args),
+        Command::Diff(args) => commands::diff::run(&context, args),
+        Command::Exec(args) => commands::exec::run(&context, args),
+        Command::Check(args) => commands::check::run(&context, args),
+        Command::Quarantine(args) => commands::quarantine::run(&context, args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "xla-gym", &mut script);
+            context.print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        if context::is_broken_pipe(&error) {
+            // The reader has seen enough; `xla-gym passes | head` is no error.
+            return ExitCode::SUCCESS;
+        }
+        eprintln!("xla-gym: {error:#}");
+        ExitCode::from(exit_code(&error))
+    })
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<EngineError>() {
+        Some(EngineError::Source(_) | EngineError::Load { .. }) => 3,
+        Some(EngineError::UnknownPass { .. }) => 2,
+        Some(EngineError::WorkerNotFound { .. } | EngineError::WorkerStart { .. }) => 6,
+        _ if error.downcast_ref::<xla_gym_engine::SourceError>().is_some() => 3,
+        _ => 1,
+    }
+}

@@ -1,0 +1,11 @@
+//! One module per command.
+
+pub mod check;
+pub mod default;
+pub mod diff;
+pub mod exec;
+pub mod passes;
+pub mod quarantine;
+pub mod run;
+pub mod score;
+pub mod show;

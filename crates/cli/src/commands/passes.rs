@@ -1,0 +1,45 @@
+//! `xla-gym passes`
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use xla_gym_engine::protocol::Pass;
+
+use crate::{context::Context, table::Table};
+
+/// List the passes.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only passes of this kind.
+    #[arg(long)]
+    kind: Option<String>,
+
+    /// Only passes whose name contains this.
+    filter: Option<String>,
+}
+
+pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
+    let engine = context.engine()?;
+    let wanted = |pass: &&Pass| {
+        args.kind.as_ref().is_none_or(|kind| pass.kind == *kind)
+            && args.filter.as_ref().is_none_or(|text| pass.name.contains(text.as_str()))
+    };
+    let passes: Vec<&Pass> = engine.hello().passes.iter().filter(wanted).collect();
+    if context.json() {
+        context.print_json(&passes)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&["pass", "kind", "what it does"]);
+    for pass in &passes {
+        let mut description = pass.description.clone();
+        if pass.after_layout {
+            description.push_str(" [only after layout assignment]");
+        }
+        if pass.lossy {
+            description.push_str(" [changes precision]");
+        }
+        table.row([pass.name.clone(), pass.kind.clone(), description]);
+    }
+    context.print(&table.render())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,205 @@
+//! `xla-gym score`
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::Result;
+use serde::Serialize;
+use xla_gym_engine::protocol::{Fingerprint, Observe};
+use xla_gym_oracle::{Options, Reference, Report, Tolerance, Verdict};
+use xla_gym_score::{OPTIONAL, Ratio, Score, Start, score};
+
+use crate::{
+    context::{Context, grouped, parse_passes, time},
+    outfile::OutFile,
+    table::Table,
+};
+
+/// Compare a pass order with XLA's own.
+///
+/// Order ratio: reduction of operations by the given passes over that by XLA's own optimisation
+/// passes from the same start. Legal ratio: the same just before layout assignment, where the
+/// program is legal for the CPU. Kernels: operations at the very end. The result is verified,
+/// compiled and run beside the original.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The program.
+    file: PathBuf,
+
+    /// Names separated by commas, or @FILE with a list.
+    #[arg(long, short)]
+    passes: String,
+
+    /// Start from the normal form on which passes rarely crash.
+    #[arg(long)]
+    normalise: bool,
+
+    /// Do not compile and run the result.
+    #[arg(long)]
+    no_check: bool,
+
+    /// Sets of inputs on which outputs are compared.
+    #[arg(long, default_value_t = 3)]
+    trials: u32,
+
+    /// Seed of the inputs.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Write the result.
+    #[arg(long, short, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    file: String,
+    #[serde(flatten)]
+    score: Score,
+    order_ratio: Option<f64>,
+    legal_ratio: Option<f64>,
+    default_time: Duration,
+    replaced_passes: &'static [&'static str],
+    fingerprint: Option<Fingerprint>,
+    /// Why the verifier refuses the result, if it does.
+    invalid: Option<String>,
+    /// Result through the untouched pipeline, and without its optional passes.
+    outputs_prefix: Option<Report>,
+    outputs_replace: Option<Report>,
+}
+
+pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
+    let output = args.output.as_deref().map(OutFile::new).transpose()?;
+    let engine = context.engine()?;
+    let passes = parse_passes(&engine, &args.passes)?;
+    let mut session = context.load(&engine, &args.file)?;
+    let progress = context.progress();
+    let start = if args.normalise { Start::Normalised } else { Start::Emitted };
+    let (score, default, mut result) =
+        score(&mut session, &passes, start, |stage| progress.doing(stage))?;
+    let seen = result.observe(Observe::VERDICT | Observe::FINGERPRINT)?;
+
+    let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
+    let (mut outputs_prefix, mut outputs_replace) = (None, None);
+    if !args.no_check {
+        progress.doing("running the original");
+        let options = Options { trials: args.trials, seed: args.seed };
+        let reference = Reference::new(&mut session, options)?;
+        progress.doing("running the result through the untouched pipeline");
+        outputs_prefix = Some(reference.compare(&mut result, &[])?);
+        progress.doing("running the result without the pipeline's optional passes");
+        outputs_replace = Some(reference.compare(&mut result, &optional)?);
+    }
+    drop(progress);
+    if let Some(output) = &output {
+        output.write(&result.print(output.form())?)?;
+    }
+    let shown = Shown {
+        file: session.source().name.to_string(),
+        order_ratio: score.order.value(),
+        legal_ratio: score.legal.value(),
+        score,
+        default_time: default.time,
+        replaced_passes: OPTIONAL,
+        fingerprint: seen.fingerprint,
+        invalid: seen.verdict.and_then(Result::err),
+        outputs_prefix,
+        outputs_replace,
+    };
+    if context.json() {
+        context.print_json(&shown)?;
+    } else {
+        context.print(&render(&shown))?;
+    }
+    let bad = |report: &Option<Report>| {
+        report.as_ref().is_some_and(|report| matches!(report.verdict, Verdict::Different { .. }))
+    };
+    Ok(match shown.invalid.is_some() || bad(&shown.outputs_prefix) || bad(&shown.outputs_replace) {
+        true => ExitCode::from(1),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn render(shown: &Shown) -> String {
+    let score = &shown.score;
+    let mut table = Table::new(&[&shown.file, ">start", ">default", ">these passes", ">ratio"]);
+    let mut row = |name: &str, ratio: Ratio| {
+        table.row([
+            name.to_owned(),
+            grouped(ratio.initial),
+            grouped(ratio.default),
+            grouped(ratio.result),
+            ratio.value().map_or_else(|| "undefined".to_owned(), |value| format!("{value:.3}")),
+        ]);
+    };
+    row("operations: order", score.order);
+    row("operations: legal, before layout", score.legal);
+    let kernels = score.kernels;
+    let mut kernel_row = |name: &str, result: u64| {
+        table.row([
+            name.to_owned(),
+            String::new(),
+            grouped(kernels.default),
+            grouped(result),
+            format!("{:.3}", kernels.default as f64 / result.max(1) as f64),
+        ]);
+    };
+    kernel_row("kernels: before the default", kernels.prefix);
+    kernel_row("kernels: instead of its optional part", kernels.replace);
+
+    let mut out = table.render();
+    out.push_str(&format!("\nXLA's own pipeline took {}.\n", time(shown.default_time)));
+    for (pass, why) in &score.skipped {
+        out.push_str(&format!("The pass {pass} {why}; it was left out.\n"));
+    }
+    out.push_str(&match &shown.invalid {
+        Some(reason) => format!("XLA's verifier REFUSES the result: {reason}\n"),
+        None => "XLA's verifier accepts the result.\n".to_owned(),
+    });
+    for (report, how) in [
+        (&shown.outputs_prefix, "before the default"),
+        (&shown.outputs_replace, "instead of its optional part"),
+    ] {
+        if let Some(report) = report {
+            out.push_str(&format!("Outputs, {how}: {}\n", describe(report)));
+        }
+    }
+    out
+}
+
+/// One sentence about a comparison.
+pub fn describe(report: &Report) -> String {
+    let Report { verdict, trials, elements, non_finite, worst } = report;
+    match verdict {
+        Verdict::Equal => {
+            let nan = match non_finite {
+                0 => String::new(),
+                some => format!(", {} of them not finite on both sides", grouped(*some)),
+            };
+            format!(
+                "equal on {trials} sets of inputs, {} elements{nan} (largest difference {worst:.2} \
+                 of the tolerance, which is {:e} for f32; integers exact)",
+                grouped(*elements),
+                Tolerance::of("f32").0,
+            )
+        }
+        Verdict::Different { differences } => {
+            let mut text = format!("DIFFERENT in {} of the outputs", differences.len());
+            for difference in differences.iter().take(5) {
+                text.push_str(&format!(
+                    "\n  output {} ({}): {} elements, worst at {}: {} against {}, {:.3} of the \
+                     tolerance",
+                    difference.output,
+                    difference.dtype,
+                    difference.elements,
+                    difference.element,
+                    difference.expected,
+                    difference.got,
+                    difference.excess,
+                ));
+            }
+            text
+        }
+        Verdict::Rejected { reason } => format!("the compiler rejects it: {reason}"),
+        Verdict::NotComparable { reason } => format!("not comparable: {reason}"),
+    }
+}

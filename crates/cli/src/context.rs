@@ -1,0 +1,155 @@
+//! What every command shares: options, the engine, output.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Result;
+use serde::Serialize;
+use xla_gym_engine::{
+    Engine, EngineConfig, Session,
+    protocol::{Limits, PassId},
+    state_dir,
+};
+
+use crate::{Global, progress::Progress};
+
+/// The options of a call, and what follows from them.
+pub struct Context {
+    global: Global,
+}
+
+impl Context {
+    pub fn new(global: Global) -> Context {
+        Context { global }
+    }
+
+    /// Whether to print JSON.
+    pub fn json(&self) -> bool {
+        self.global.json
+    }
+
+    /// A progress display that is silent when nobody looks.
+    pub fn progress(&self) -> Progress {
+        Progress::new(self.global.quiet)
+    }
+
+    /// The quarantine file, unless switched off.
+    pub fn quarantine_path(&self) -> Option<PathBuf> {
+        if self.global.no_quarantine {
+            return None;
+        }
+        let path = self.global.quarantine.clone();
+        Some(path.unwrap_or_else(|| state_dir().join("quarantine.jsonl")))
+    }
+
+    /// Starts XLA.
+    pub fn engine(&self) -> Result<Engine> {
+        let seconds = |value: f64| (value * 1000.0).ceil() as u64;
+        let config = EngineConfig {
+            limits: Limits {
+                pass_millis: seconds(self.global.pass_limit),
+                request_millis: seconds(self.global.request_limit),
+                memory_bytes: (self.global.memory_limit * f64::from(1 << 30)) as u64,
+            },
+            quarantine: self.quarantine_path(),
+            ..EngineConfig::xla()?
+        };
+        Ok(Engine::start(config)?)
+    }
+
+    /// Loads a program.
+    pub fn load(&self, engine: &Engine, file: &Path) -> Result<Session> {
+        let progress = self.progress();
+        progress.doing(&format!("reading {}", file.display()));
+        Ok(engine.load_file(file)?)
+    }
+
+    /// Prints to standard output.
+    pub fn print(&self, text: &str) -> Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
+    }
+
+    /// Prints a value as JSON.
+    pub fn print_json(&self, value: &impl Serialize) -> Result<()> {
+        self.print(&(serde_json::to_string_pretty(value)? + "\n"))
+    }
+}
+
+/// Whether an error only means that the reader of the output went away.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Reads a list of passes: names separated by commas or white space, or `@FILE` with such a list.
+pub fn parse_passes(engine: &Engine, text: &str) -> Result<Vec<PassId>> {
+    let content;
+    let list = match text.strip_prefix('@') {
+        Some(file) => {
+            content = std::fs::read_to_string(file)
+                .map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+            &content
+        }
+        None => text,
+    };
+    let names = list
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default())
+        .flat_map(|line| line.split(|c: char| c == ',' || c.is_whitespace()))
+        .filter(|name| !name.is_empty());
+    Ok(engine.passes(names)?)
+}
+
+/// `1234567` as `1,234,567`.
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A float that counts something, for people.
+pub fn count(value: f64) -> String {
+    if value.is_finite() && value.abs() < 1e15 { grouped(value as u64) } else { value.to_string() }
+}
+
+/// A duration in a unit that fits.
+pub fn time(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(grouped(1234567), "1,234,567");
+    }
+
+    #[test]
+    fn times_have_a_unit_that_fits() {
+        assert_eq!(time(Duration::from_micros(12)), "12 µs");
+        assert_eq!(time(Duration::from_micros(1500)), "1.5 ms");
+        assert_eq!(time(Duration::from_millis(2500)), "2.50 s");
+    }
+}

@@ -1,0 +1,88 @@
+//! Writing programs to files.
+
+use std::{
+    ffi::OsStr,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+use xla_gym_engine::protocol::Form;
+
+/// Where and how to write a program, told by the file's name.
+pub struct OutFile {
+    path: PathBuf,
+    form: Form,
+    compression: Compression,
+}
+
+enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl OutFile {
+    /// `.hlo`/`.txt` is HLO text, `.pb` an HloModuleProto, `.mlir` StableHLO text, `.mlirbc`
+    /// StableHLO bytecode; with `.gz` or `.zst` behind it, compressed.
+    pub fn new(path: &Path) -> Result<OutFile> {
+        let extension = path.extension().and_then(OsStr::to_str);
+        let (compression, inner) = match extension {
+            Some("gz") => (Compression::Gzip, path.with_extension("")),
+            Some("zst") => (Compression::Zstd, path.with_extension("")),
+            _ => (Compression::None, path.to_owned()),
+        };
+        let form = match inner.extension().and_then(OsStr::to_str) {
+            Some("hlo" | "txt") => Form::Text,
+            Some("pb") => Form::Binary,
+            Some("mlir") => Form::PortableText,
+            Some("mlirbc" | "bc") => Form::PortableBinary,
+            _ => bail!(
+                "{}: the name must end in .hlo, .txt, .pb, .mlir or .mlirbc (and .gz or .zst)",
+                path.display()
+            ),
+        };
+        Ok(OutFile { path: path.to_owned(), form, compression })
+    }
+
+    /// In which form to ask the compiler for the program.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Writes the file whole or not at all.
+    pub fn write(&self, bytes: &[u8]) -> Result<()> {
+        let packed = match self.compression {
+            Compression::None => bytes.to_vec(),
+            Compression::Gzip => {
+                let level = flate2::Compression::best();
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                encoder.write_all(bytes)?;
+                encoder.finish()?
+            }
+            Compression::Zstd => zstd::encode_all(bytes, 19)?,
+        };
+        write_whole(&self.path, &packed)
+    }
+}
+
+/// Writes a file whole or not at all, whatever happens in between.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let write = || -> Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        // Temporary files are private; a result is as readable as other new files.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        }
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("{} cannot be written", path.display()))
+}

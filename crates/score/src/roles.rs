@@ -1,0 +1,55 @@
+//! Which of XLA's passes optimise, which can be left out, which normalise.
+
+/// Passes of XLA's CPU pipeline, before layout assignment, that make a program smaller or
+/// cheaper. All others there make it acceptable to the back end.
+pub const OPTIMISATION: &[&str] = &[
+    "algsimp",
+    "batch-dot-simplification",
+    "call-inliner",
+    "conditional-to-select",
+    "constant_folding",
+    "cse",
+    "dce",
+    "dynamic-dimension-simplifier",
+    "map-inline",
+    "reshape-mover",
+    "simplify-conditional",
+    "simplify-sorts",
+    "simplify-while-loops",
+    "transpose-folding",
+    "tree_reduction_rewriter",
+    "tuple-simplifier",
+    "while-loop-constant-sinking",
+    "while-loop-invariant-code-motion",
+    "while-loop-trip-count-annotator",
+    "zero_sized_hlo_elimination",
+];
+
+/// Passes that the pipeline can do without: a sequence that replaces them goes together with
+/// this list as `xla_disable_hlo_passes`. A name acts on every occurrence, also after layout
+/// assignment.
+pub const OPTIONAL: &[&str] = &[
+    "algsimp",
+    "batch-dot-simplification",
+    "constant_folding",
+    "cse",
+    "reshape-mover",
+    "simplify-conditional",
+    "simplify-sorts",
+    "simplify-while-loops",
+    "transpose-folding",
+    "tree_reduction_rewriter",
+    "tuple-simplifier",
+    "while-loop-constant-sinking",
+    "while-loop-invariant-code-motion",
+    "zero_sized_hlo_elimination",
+];
+
+/// A start state normalised by these passes is one on which other orders rarely crash.
+pub const NORMALISING: &[&str] =
+    &["batched_gather_scatter_normalizer", "dot_decomposer", "call-inliner", "dce"];
+
+/// Whether a pass of XLA's pipeline optimises.
+pub fn is_optimisation(pass: &str) -> bool {
+    OPTIMISATION.contains(&pass)
+}

@@ -1,0 +1,117 @@
+//! A toy compiler, complete: what it takes to add a compiler is what this file does.
+//!
+//! Its programs and its honest passes are in `program.rs`. The passes of `faults.rs` do what
+//! passes of real compilers do now and then: abort, hang, eat all memory, fail half-way. The
+//! engine's tests use them to show that none of that reaches the caller.
+
+mod faults;
+mod program;
+
+use xla_gym_protocol::{
+    Cost, Counts, Failure, FailureKind, Fingerprint, Form, Observation, Observe, Pass, PassId,
+};
+use xla_gym_worker::{Compiler, Description, failed, serve, unsupported};
+
+use program::{OPCODES, Program};
+
+/// A pass: whether it changed the program, or why it refuses.
+type Run = fn(&mut Program) -> Result<bool, String>;
+
+/// Name, kind, description and code of each pass.
+const PASSES: &[(&str, &str, &str, Run)] = &[
+    ("fold", "honest", "Computes what depends on constants only.", |p| Ok(p.fold())),
+    ("simplify", "honest", "Finds what only repeats an operand.", |p| Ok(p.simplify())),
+    ("dedup", "honest", "Finds what was computed before.", |p| Ok(p.dedup())),
+    ("copy-elim", "honest", "Reads what was copied instead of the copy.", |p| Ok(p.copy_elim())),
+    ("dead", "honest", "Removes what the last line does not need.", |p| Ok(p.dead())),
+    ("shift", "lossy", "Adds one to every constant.", |p| Ok(p.shift())),
+    ("scale", "lossy", "Multiplies every constant by three.", |p| Ok(p.scale())),
+    ("slow", "lossy", "Like shift, after 50 ms.", faults::slow),
+    ("half", "faulty", "Changes the program, then fails.", faults::half),
+    ("abort", "faulty", "Fails a check.", |_| faults::abort()),
+    ("panic", "faulty", "Panics.", |_| faults::panic()),
+    ("segfault", "faulty", "Touches memory that is not there.", |_| faults::segfault()),
+    ("overflow", "faulty", "Recurses without end.", |_| faults::overflow()),
+    ("hang", "faulty", "Never returns.", |_| faults::hang()),
+    ("hog", "faulty", "Takes all memory there is.", |_| faults::hog()),
+    ("exit", "faulty", "Ends the process without a word.", |_| std::process::exit(0)),
+    ("garbage", "faulty", "Writes noise where replies belong.", |_| faults::garbage()),
+];
+
+struct Toy;
+
+fn main() {
+    serve(Toy)
+}
+
+impl Compiler for Toy {
+    type Program = Program;
+    /// It generates no code.
+    type Executable = std::convert::Infallible;
+
+    fn describe(&self) -> Description {
+        let passes = PASSES.iter().map(|(name, kind, description, _)| Pass {
+            name: name.to_string(),
+            kind: kind.to_string(),
+            description: description.to_string(),
+            after_layout: false,
+            lossy: *kind == "lossy",
+        });
+        Description {
+            engine: "toy".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            passes: passes.collect(),
+            opcodes: OPCODES.map(str::to_owned).to_vec(),
+        }
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<Program, Failure> {
+        let malformed = |message: String| failed(FailureKind::Malformed, message);
+        let text = str::from_utf8(bytes).map_err(|error| malformed(error.to_string()))?;
+        Program::parse(text).map_err(malformed)
+    }
+
+    fn apply(&mut self, program: &mut Program, pass: PassId) -> Result<bool, String> {
+        let (_, _, _, run) = PASSES.get(usize::from(pass.0)).ok_or("there is no such pass")?;
+        run(program)
+    }
+
+    fn observe(&mut self, program: &mut Program, observe: Observe) -> Observation {
+        let counts = Counts {
+            instructions: program.len() as u64,
+            operations: program.len() as u64,
+            computations: 1,
+        };
+        let cost = Cost { flops: program.flops() as f64, ..Cost::default() };
+        Observation {
+            counts: observe.has(Observe::COUNTS).then_some(counts),
+            opcodes: observe.has(Observe::OPCODES).then(|| program.opcodes().to_vec()),
+            cost: observe.has(Observe::COST).then_some(Ok(cost)),
+            fingerprint: observe.has(Observe::FINGERPRINT).then(|| fingerprint(program)),
+            verdict: observe.has(Observe::VERDICT).then(|| self.verify(program)),
+        }
+    }
+
+    fn verify(&mut self, program: &mut Program) -> Result<(), String> {
+        if program.len() == 0 { Err("a program needs a result".to_owned()) } else { Ok(()) }
+    }
+
+    fn copy(&mut self, program: &Program) -> Program {
+        program.clone()
+    }
+
+    fn print(&mut self, program: &Program, form: Form) -> Result<Vec<u8>, Failure> {
+        match form {
+            Form::Text | Form::Binary => Ok(program.to_string().into_bytes()),
+            Form::PortableText | Form::PortableBinary => Err(unsupported("portable form")),
+        }
+    }
+}
+
+/// 128 bits of FNV-1a over the text: the same in every process.
+fn fingerprint(program: &Program) -> Fingerprint {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let step = |hash: u128, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+    Fingerprint(program.to_string().bytes().fold(BASIS, step))
+}

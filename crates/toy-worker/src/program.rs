@@ -1,0 +1,269 @@
+//! The programs of the toy compiler, and the passes that mean well.
+//!
+//! A program is the line `toy` and then one instruction a line. Operands are the numbers of
+//! earlier instructions, from 0; the last instruction is the result.
+
+use std::fmt;
+
+/// In the order of [`Program::opcodes`].
+pub const OPCODES: [&str; 6] = ["input", "const", "add", "mul", "neg", "copy"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Instruction {
+    Input(i64),
+    Const(i64),
+    Add(usize, usize),
+    Mul(usize, usize),
+    Neg(usize),
+    CopyOf(usize),
+}
+
+use Instruction::{Add, Const, CopyOf, Input, Mul, Neg};
+
+impl Instruction {
+    fn opcode(self) -> usize {
+        match self {
+            Input(_) => 0,
+            Const(_) => 1,
+            Add(..) => 2,
+            Mul(..) => 3,
+            Neg(_) => 4,
+            CopyOf(_) => 5,
+        }
+    }
+
+    fn operands(self) -> Vec<usize> {
+        match self {
+            Input(_) | Const(_) => vec![],
+            Add(a, b) | Mul(a, b) => vec![a, b],
+            Neg(a) | CopyOf(a) => vec![a],
+        }
+    }
+
+    /// The same on other operands.
+    fn map(self, operand: impl Fn(usize) -> usize) -> Instruction {
+        match self {
+            Input(_) | Const(_) => self,
+            Add(a, b) => Add(operand(a), operand(b)),
+            Mul(a, b) => Mul(operand(a), operand(b)),
+            Neg(a) => Neg(operand(a)),
+            CopyOf(a) => CopyOf(operand(a)),
+        }
+    }
+}
+
+/// A program.
+#[derive(Clone)]
+pub struct Program {
+    lines: Vec<Instruction>,
+}
+
+impl Program {
+    /// Reads a program.
+    pub fn parse(text: &str) -> Result<Program, String> {
+        let mut text = text.lines();
+        if text.next() != Some("toy") {
+            return Err("the first line of a program is `toy`".to_owned());
+        }
+        let mut lines = Vec::new();
+        for line in text {
+            let instruction = parse_line(line, lines.len())
+                .ok_or_else(|| format!("instruction {}: `{line}` makes no sense", lines.len()))?;
+            lines.push(instruction);
+        }
+        Ok(Program { lines })
+    }
+
+    /// Number of instructions.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Instructions per opcode, in the order of [`OPCODES`].
+    pub fn opcodes(&self) -> [u32; OPCODES.len()] {
+        let mut counts = [0; OPCODES.len()];
+        self.lines.iter().for_each(|line| counts[line.opcode()] += 1);
+        counts
+    }
+
+    /// Instructions that compute.
+    pub fn flops(&self) -> usize {
+        self.lines.iter().filter(|line| matches!(line, Add(..) | Mul(..) | Neg(_))).count()
+    }
+
+    /// Computes what depends on constants only.
+    pub fn fold(&mut self) -> bool {
+        self.rewrite(|before, line| {
+            let value = |operand: usize| match before[operand] {
+                Const(value) => Some(value),
+                _ => None,
+            };
+            Some(Const(match line {
+                Add(a, b) => value(a)?.wrapping_add(value(b)?),
+                Mul(a, b) => value(a)?.wrapping_mul(value(b)?),
+                Neg(a) => value(a)?.wrapping_neg(),
+                Input(_) | Const(_) | CopyOf(_) => return None,
+            }))
+        })
+    }
+
+    /// Makes copies of `x + 0`, `x * 1` and `-(-x)`.
+    pub fn simplify(&mut self) -> bool {
+        self.rewrite(|before, line| match line {
+            Add(x, zero) if before[zero] == Const(0) => Some(CopyOf(x)),
+            Mul(x, one) if before[one] == Const(1) => Some(CopyOf(x)),
+            Neg(inner) => match before[inner] {
+                Neg(x) => Some(CopyOf(x)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// Makes copies of instructions that stand earlier in the program as well.
+    pub fn dedup(&mut self) -> bool {
+        self.rewrite(|before, line| match line {
+            CopyOf(_) => None,
+            _ => before.iter().position(|earlier| *earlier == line).map(CopyOf),
+        })
+    }
+
+    /// Reads what was copied instead of the copy.
+    pub fn copy_elim(&mut self) -> bool {
+        let mut changed = self.rewrite(|before, line| {
+            Some(line.map(|operand| match before[operand] {
+                CopyOf(source) => source,
+                _ => operand,
+            }))
+        });
+        // Nothing reads the result, so a copy at the end becomes what it copies.
+        if let Some(&CopyOf(source)) = self.lines.last() {
+            let last = self.lines.len() - 1;
+            self.lines[last] = self.lines[source];
+            changed = true;
+        }
+        changed
+    }
+
+    /// Removes what the last line does not need.
+    pub fn dead(&mut self) -> bool {
+        let mut needed = vec![false; self.lines.len()];
+        needed.last_mut().into_iter().for_each(|last| *last = true);
+        for (at, line) in self.lines.iter().enumerate().rev() {
+            if needed[at] {
+                line.operands().into_iter().for_each(|operand| needed[operand] = true);
+            }
+        }
+        let mut kept = Vec::new();
+        let mut moved_to = Vec::new();
+        for (line, needed) in self.lines.iter().zip(needed) {
+            moved_to.push(kept.len());
+            if needed {
+                kept.push(line.map(|operand| moved_to[operand]));
+            }
+        }
+        let changed = kept.len() < self.lines.len();
+        self.lines = kept;
+        changed
+    }
+
+    /// Adds one to every constant.
+    pub fn shift(&mut self) -> bool {
+        self.change_constants(|value| value.wrapping_add(1))
+    }
+
+    /// Multiplies every constant by three.
+    pub fn scale(&mut self) -> bool {
+        self.change_constants(|value| value.wrapping_mul(3))
+    }
+
+    fn change_constants(&mut self, change: impl Fn(i64) -> i64) -> bool {
+        self.rewrite(|_, line| match line {
+            Const(value) => Some(Const(change(value))),
+            _ => None,
+        })
+    }
+
+    /// Replaces each line, in order, by what `replace` makes of it and of the lines before it.
+    fn rewrite(
+        &mut self,
+        replace: impl Fn(&[Instruction], Instruction) -> Option<Instruction>,
+    ) -> bool {
+        let mut changed = false;
+        for at in 0..self.lines.len() {
+            let (before, rest) = self.lines.split_at_mut(at);
+            if let Some(new) = replace(before, rest[0]) {
+                changed |= new != rest[0];
+                rest[0] = new;
+            }
+        }
+        changed
+    }
+}
+
+fn parse_line(line: &str, number: usize) -> Option<Instruction> {
+    let mut words = line.split(' ');
+    let opcode = words.next()?;
+    let numbers: Vec<i64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let operand = |value: i64| usize::try_from(value).ok().filter(|operand| *operand < number);
+    Some(match (opcode, numbers.as_slice()) {
+        ("input", &[which]) => Input(which),
+        ("const", &[value]) => Const(value),
+        ("add", &[a, b]) => Add(operand(a)?, operand(b)?),
+        ("mul", &[a, b]) => Mul(operand(a)?, operand(b)?),
+        ("neg", &[a]) => Neg(operand(a)?),
+        ("copy", &[a]) => CopyOf(operand(a)?),
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "toy")?;
+        for line in &self.lines {
+            let opcode = OPCODES[line.opcode()];
+            match line {
+                Input(value) | Const(value) => writeln!(f, "{opcode} {value}")?,
+                Add(a, b) | Mul(a, b) => writeln!(f, "{opcode} {a} {b}")?,
+                Neg(a) | CopyOf(a) => writeln!(f, "{opcode} {a}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Program;
+
+    /// x * (2 - 1) + x, the long way.
+    const LONG: &str = "toy\ninput 0\nconst 2\nconst -1\nadd 1 2\nmul 0 3\ninput 0\nadd 4 5\n";
+
+    fn check(passes: &[fn(&mut Program) -> bool], expected: &str) {
+        let mut program = Program::parse(LONG).unwrap();
+        passes.iter().for_each(|pass| drop(pass(&mut program)));
+        assert_eq!(program.to_string(), expected);
+        assert_eq!(Program::parse(expected).unwrap().to_string(), expected, "reads back");
+    }
+
+    #[test]
+    fn the_best_order_leaves_two_lines_and_the_reverse_nearly_all() {
+        let [fold, simplify, dedup, copies, dead] =
+            [Program::fold, Program::simplify, Program::dedup, Program::copy_elim, Program::dead];
+        check(&[], LONG);
+        check(&[fold, simplify, dedup, copies, dead], "toy\ninput 0\nadd 0 0\n");
+        check(
+            &[dead, copies, dedup, simplify, fold],
+            "toy\ninput 0\nconst 2\nconst -1\nconst 1\nmul 0 3\ncopy 0\nadd 4 5\n",
+        );
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        for line in ["jump 0", "add 0", "neg 0", "add 0 -1", "const x", "const 1 2", ""] {
+            let error = Program::parse(&format!("toy\n{line}\n")).err().unwrap();
+            assert!(error.contains(&format!("`{line}`")), "{error}");
+        }
+        assert!(Program::parse("HloModule m").is_err());
+    }
+}
