@@ -104,9 +104,10 @@ struct Shared {
 }
 
 struct Workers {
+    // Dropped in this order: the stem sees the others end.
+    warm: Vec<Worker>,
     /// Never loads a program; all others are forked from it.
     stem: Worker,
-    warm: Vec<Worker>,
 }
 
 impl Engine {
@@ -119,7 +120,7 @@ impl Engine {
             })?,
             None => Quarantine::in_memory(),
         };
-        let workers = Mutex::new(Workers { stem, warm: Vec::new() });
+        let workers = Mutex::new(Workers { warm: Vec::new(), stem });
         let engine = Engine { shared: Arc::new(Shared { config, hello, quarantine, workers }) };
         engine.refill()?;
         Ok(engine)
@@ -225,20 +226,30 @@ impl Engine {
         source: &Source,
     ) -> Result<(Worker, ProgramId), EngineError> {
         let mut bytes = source.bytes.to_vec();
-        let mut attempts = 0;
+        let mut converted = false;
+        // Each warm worker may have been killed while it waited.
+        let mut attempts = ATTEMPTS as usize + self.shared.config.warm_workers;
         loop {
             let mut worker = self.worker()?;
-            match worker.call(&Request::Load { bytes: bytes.clone(), verify: true }) {
+            attempts -= 1;
+            let silence = match worker.call(&Request::Load { bytes: bytes.clone(), verify: true }) {
                 Ok(Reply::Loaded { program, threads: 1 }) => return Ok((worker, program)),
                 // Reading this format started threads, so this worker can never be forked: have
                 // it write the program in the compiler's own form and give that to another one.
-                Ok(Reply::Loaded { program, .. }) if attempts == 0 => {
-                    attempts += 1;
-                    let print = Request::Print { program, form: Form::Binary };
-                    bytes = match expect(worker.call(&print), "reading")? {
-                        Reply::Bytes(bytes) => bytes,
-                        other => return Err(unexpected("reading", &other)),
-                    };
+                Ok(Reply::Loaded { program, .. }) if !converted => {
+                    match worker.call(&Request::Print { program, form: Form::Binary }) {
+                        Ok(Reply::Bytes(own)) => {
+                            bytes = own;
+                            converted = true;
+                            attempts += 1;
+                            continue;
+                        }
+                        Ok(Reply::Failed(failure)) => {
+                            return Err(EngineError::refused("reading", failure));
+                        }
+                        Ok(other) => return Err(unexpected("reading", &other)),
+                        Err(silence) => silence,
+                    }
                 }
                 Ok(Reply::Loaded { .. }) => {
                     return Err(EngineError::Internal(
@@ -252,35 +263,55 @@ impl Engine {
                     });
                 }
                 Ok(other) => return Err(unexpected("loading", &other)),
-                Err(Silence::Died(Death::Killed)) if attempts < ATTEMPTS => attempts += 1,
-                Err(Silence::Died(death)) => {
+                Err(silence) => silence,
+            };
+            match silence {
+                Silence::Died(Death::Killed) if attempts > 0 => {}
+                Silence::Died(death) => {
                     return Err(EngineError::Load {
                         name: source.name.to_string(),
-                        message: format!("the compiler {death} while reading it"),
+                        message: format!("while reading it, the compiler {death}"),
                     });
                 }
-                Err(Silence::Confused(message)) => return Err(EngineError::Internal(message)),
+                Silence::Confused(message) => return Err(EngineError::Internal(message)),
             }
         }
     }
 }
 
 fn start_stem(config: &EngineConfig) -> Result<(Worker, Hello), EngineError> {
-    let failed = |message: String| EngineError::WorkerStart { path: config.worker.clone(), message };
-    let mut worker = Worker::start(&config.worker, config.limits).map_err(failed)?;
-    let hello = match worker.call(&Request::Hello { protocol: PROTOCOL_VERSION }) {
-        Ok(Reply::Hello(hello)) => hello,
-        Ok(Reply::Failed(failure)) => return Err(failed(failure.message)),
-        Ok(other) => return Err(failed(format!("it introduced itself by {other:?}"))),
-        Err(Silence::Died(death)) => {
-            let words = worker.last_words();
-            return Err(failed(format!("it {death}; it said: {}", words.trim())));
+    let failed =
+        |message: String| EngineError::WorkerStart { path: config.worker.clone(), message };
+    let mut attempts = ATTEMPTS;
+    loop {
+        let mut worker = Worker::start(&config.worker, config.limits).map_err(failed)?;
+        attempts -= 1;
+        match introduce(&mut worker, config.limits) {
+            Ok(hello) => return Ok((worker, hello)),
+            // Whoever kills workers may have met this one too.
+            Err(Silence::Died(Death::Killed)) if attempts > 0 => {}
+            Err(Silence::Died(death)) => {
+                let how = match (&death, worker.exit_status()) {
+                    (Death::Killed, Some(status)) => format!("ended with {status}"),
+                    _ => death.to_string(),
+                };
+                let words = worker.last_words();
+                return Err(failed(format!("it {how}; it said: {}", words.trim())));
+            }
+            Err(Silence::Confused(message)) => return Err(failed(message)),
         }
-        Err(Silence::Confused(message)) => return Err(failed(message)),
+    }
+}
+
+fn introduce(worker: &mut Worker, limits: Limits) -> Result<Hello, Silence> {
+    let hello = match worker.call(&Request::Hello { protocol: PROTOCOL_VERSION })? {
+        Reply::Hello(hello) => hello,
+        Reply::Failed(failure) => return Err(Silence::Confused(failure.message)),
+        other => return Err(Silence::Confused(format!("it introduced itself by {other:?}"))),
     };
-    match worker.call(&Request::Limits(config.limits)) {
-        Ok(Reply::Done) => Ok((worker, hello)),
-        other => Err(failed(format!("it answered its limits by {other:?}"))),
+    match worker.call(&Request::Limits(limits))? {
+        Reply::Done => Ok(hello),
+        other => Err(Silence::Confused(format!("it answered its limits by {other:?}"))),
     }
 }
 

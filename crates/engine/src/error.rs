@@ -25,7 +25,7 @@ pub enum Death {
     },
     /// It ran into the memory limit.
     OutOfMemory,
-    /// It was gone without a word: killed from outside.
+    /// It was gone without a word: killed from outside, most likely.
     Killed,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Death {
                 write!(f, "did not finish within {:?}", Duration::from_millis(*limit_millis))
             }
             Death::OutOfMemory => write!(f, "ran into the memory limit"),
-            Death::Killed => write!(f, "was killed from outside"),
+            Death::Killed => write!(f, "ended without a word, as if killed from outside"),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::{
     collections::{HashMap, HashSet},
     fs::{self, File, OpenOptions},
     io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Mutex,
     time::{SystemTime, UNIX_EPOCH},
@@ -66,14 +67,12 @@ impl Quarantine {
         Quarantine { path: None, known: Mutex::default() }
     }
 
-    /// Opens the file, or starts one. Only entries of `engine` take effect.
+    /// Opens the file; the first failure makes it. Only entries of `engine` take effect. A file
+    /// that cannot be read is an error, one that cannot be written costs only the memory of it.
     pub fn open(path: &Path, engine: &str) -> io::Result<Quarantine> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
         let entries = Quarantine::read(path)?;
         if entries.len() > BOUND {
-            compact(path)?;
+            let _ = compact(path);
         }
         let mut known = Known::default();
         for entry in entries.into_iter().filter(|entry| entry.engine == engine) {
@@ -82,15 +81,21 @@ impl Quarantine {
         Ok(Quarantine { path: Some(path.to_owned()), known: Mutex::new(known) })
     }
 
-    /// Every entry of a file, oldest first. A file that does not exist has none.
+    /// Every entry of a file, oldest first. A file that does not exist has none, and neither has
+    /// a device, some of which could be read for ever.
     pub fn read(path: &Path) -> io::Result<Vec<QuarantineEntry>> {
+        if fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir()) {
+            return Ok(Vec::new());
+        }
         match fs::read(path) {
             Ok(bytes) => Ok(bytes
                 .split(|&byte| byte == b'\n')
                 .filter_map(|line| serde_json::from_slice(line).ok())
                 .collect()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(Vec::new()),
+                _ => Err(error),
+            },
         }
     }
 
@@ -146,7 +151,13 @@ impl Quarantine {
 fn append(path: &Path, entry: &QuarantineEntry) -> io::Result<()> {
     let mut line = serde_json::to_vec(entry)?;
     line.push(b'\n');
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    // A pipe without a reader must not be waited for.
+    options.create(true).append(true).custom_flags(libc::O_NONBLOCK);
+    let mut file = options.open(path)?;
     flock(&file, FlockOperation::LockShared)?;
     // A line cut short by a full disk or a kill must not swallow this one.
     if file.metadata()?.len() > 0 && !ends_with_newline(path)? {

@@ -55,7 +55,6 @@ impl Frozen {
 /// Whatever a pass does to the worker, the session stays in a defined state: after the pass, or
 /// before it with an error that says why.
 pub struct Session {
-    engine: Engine,
     source: Source,
     /// None after a loss, until the next use.
     live: Option<Worker>,
@@ -67,13 +66,16 @@ pub struct Session {
     unsaved: Duration,
     /// Identity of the current state, once somebody asked.
     fingerprint: Option<Fingerprint>,
+    /// Last, so that the first of all workers outlives those of this session.
+    engine: Engine,
 }
 
 impl Session {
     pub(crate) fn load(engine: &Engine, source: Source) -> Result<Session, EngineError> {
         let (mut worker, program) = engine.load_into_worker(&source)?;
         let frozen = worker.fork().ok().map(|copy| Frozen::new(copy, 0)).into_iter().collect();
-        engine.refill()?;
+        // The next one who needs a worker will hear of it.
+        let _ = engine.refill();
         Ok(Session {
             engine: engine.clone(),
             source,
@@ -124,6 +126,9 @@ impl Session {
             let length = 1 + rest[1..].iter().take_while(|pass| !self.suspect(**pass)).count();
             let (done, failure) = self.run(&rest[..length], observe, &mut on_step)?;
             rest = &rest[done..];
+            if done > 0 {
+                losses = 0;
+            }
             match failure {
                 None => {}
                 // Gone without a word: somebody killed it. The pass deserves another try.

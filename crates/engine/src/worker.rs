@@ -8,9 +8,11 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
+    net::Shutdown,
     path::Path,
-    process::Child,
-    time::Duration,
+    process::{Child, ExitStatus},
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -24,6 +26,9 @@ use crate::{error::Death, spawn};
 
 /// A worker ends itself at its limit; one that cannot even do that is ended this much later.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// How long a worker that this process started may take to end once it is no longer needed.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Why a worker did not answer.
 #[derive(Debug)]
@@ -66,6 +71,9 @@ impl Worker {
         child: Option<Child>,
         limits: Limits,
     ) -> Worker {
+        let patience = Duration::from_millis(limits.request_millis).saturating_add(GRACE);
+        // Fails only for a time of zero.
+        let _ = socket.set_write_timeout(Some(patience));
         Worker {
             socket,
             errors,
@@ -125,7 +133,7 @@ impl Worker {
         }
     }
 
-    /// The worker's process id file, for tests that kill it.
+    /// Ends the process at once.
     pub fn kill(&mut self) {
         if let Some(process) = &self.process {
             // It may be gone already, which is what is wanted.
@@ -146,8 +154,24 @@ impl Worker {
                 self.kill();
                 Silence::Died(Death::TimeLimit { limit_millis })
             }
-            FrameError::Io(error) => Silence::Confused(error.to_string()),
-            FrameError::Malformed(message) => Silence::Confused(message),
+            error => {
+                // From here on nobody knows where the next message starts.
+                let _ = self.socket.shutdown(Shutdown::Both);
+                self.kill();
+                Silence::Confused(error.to_string())
+            }
+        }
+    }
+
+    /// How the process ended, if this process started it and it ends soon.
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
+        let child = self.child.as_mut()?;
+        let start = Instant::now();
+        loop {
+            match child.try_wait() {
+                Ok(None) if start.elapsed() < FAREWELL => thread::sleep(Duration::from_millis(1)),
+                result => return result.ok().flatten(),
+            }
         }
     }
 
@@ -157,7 +181,7 @@ impl Worker {
         let Some((before, note)) = words.rsplit_once("\nxla-gym-worker: ") else {
             return Death::Killed;
         };
-        match note.trim() {
+        match note.lines().next().unwrap_or_default() {
             "time limit" => Death::TimeLimit { limit_millis },
             "out of memory" => Death::OutOfMemory,
             other => match other.strip_prefix("signal ").and_then(|n| n.parse().ok()) {
@@ -180,6 +204,9 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        // The first of all workers ends by itself, after those that descend from it.
+        let _ = self.socket.shutdown(Shutdown::Both);
+        self.exit_status();
         self.kill();
     }
 }

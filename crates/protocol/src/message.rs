@@ -396,10 +396,10 @@ pub enum Form {
 pub struct PipelineOptions {
     /// Passes to leave out, by the compiler's own names.
     pub disable: Vec<String>,
-    /// If not empty: run only these.
-    pub only: Vec<String>,
     /// Whether to look at the state in the middle: where target-independent work ends.
     pub middle: bool,
+    /// Whether a failure after the middle does not matter; the end is then not reported.
+    pub until_middle: bool,
     /// Whether to keep the states as programs of the worker.
     pub keep: bool,
 }
@@ -413,8 +413,8 @@ pub struct PipelineReport {
     pub nanos: u64,
     /// The state where target-independent work ends, if asked for.
     pub middle: Option<Observation>,
-    /// The last state.
-    pub end: Observation,
+    /// The last state, if it was reached.
+    pub end: Option<Observation>,
     /// The middle as a program, if kept.
     pub middle_program: Option<ProgramId>,
     /// The end as a program, if kept.

@@ -1,6 +1,6 @@
 //! What XLA's CPU compiler does with a program.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde::Serialize;
 use xla_gym_engine::{
@@ -8,7 +8,7 @@ use xla_gym_engine::{
     protocol::{Counts, Observation, Observe, PassId, PipelineOptions, PipelinePass},
 };
 
-use crate::roles::{OPTIMISATION, is_optimisation};
+use crate::roles::is_optimisation;
 
 /// The pass with which the target-independent part ends.
 const LAYOUT_ASSIGNMENT: &str = "layout-assignment";
@@ -40,7 +40,7 @@ pub fn run_default(session: &mut Session, disable: &[String]) -> Result<DefaultR
         .unwrap_or(report.passes.len());
     Ok(DefaultRun {
         middle: counts(&report.middle.unwrap_or_default())?,
-        end: counts(&report.end)?,
+        end: counts(&report.end.unwrap_or_default())?,
         passes: report.passes,
         passes_before_layout,
         time: Duration::from_nanos(report.nanos),
@@ -66,19 +66,27 @@ pub fn default_passes(
         .collect()
 }
 
-/// The same by XLA itself: the real pipeline with nothing but its optimisation passes enabled,
-/// up to layout assignment. An independent check of [`default_passes`]; the back end may refuse
-/// what is not legalised.
-pub fn run_only_optimisation(session: &mut Session) -> Result<Counts, EngineError> {
-    // Inner pipelines count as passes.
-    const PIPELINES: [&str; 2] = ["simplification", "post_scatter_expansion_simplification"];
-    let only = OPTIMISATION
+/// The same by XLA itself: the real pipeline with every pass switched off that its own run
+/// recorded before layout assignment and that does not optimise. An independent check of
+/// [`default_passes`]. The back end may refuse what is not legalised; by then the counts are
+/// taken.
+pub fn run_without_legalisation(
+    session: &mut Session,
+    default: &DefaultRun,
+) -> Result<Counts, EngineError> {
+    let recorded = &default.passes[..default.passes_before_layout];
+    let pipelines: BTreeSet<&str> = default.passes.iter().map(|pass| &*pass.pipeline).collect();
+    let disable: BTreeSet<&str> = recorded
         .iter()
-        .chain(&PIPELINES)
-        .chain([&LAYOUT_ASSIGNMENT])
-        .map(|&name| name.to_owned())
+        .map(|pass| &*pass.pass)
+        .filter(|pass| !is_optimisation(pass) && !pipelines.contains(pass))
         .collect();
-    let options = PipelineOptions { only, middle: true, ..PipelineOptions::default() };
+    let options = PipelineOptions {
+        disable: disable.into_iter().map(str::to_owned).collect(),
+        middle: true,
+        until_middle: true,
+        ..PipelineOptions::default()
+    };
     let report = session.scratch()?.pipeline(&options, Observe::COUNTS)?;
     counts(&report.middle.unwrap_or_default())
 }

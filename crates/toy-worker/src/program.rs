@@ -241,7 +241,9 @@ mod tests {
 
     fn check(passes: &[fn(&mut Program) -> bool], expected: &str) {
         let mut program = Program::parse(LONG).unwrap();
-        passes.iter().for_each(|pass| drop(pass(&mut program)));
+        for pass in passes {
+            pass(&mut program);
+        }
         assert_eq!(program.to_string(), expected);
         assert_eq!(Program::parse(expected).unwrap().to_string(), expected, "reads back");
     }

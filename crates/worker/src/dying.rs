@@ -3,6 +3,8 @@
 
 #![allow(unsafe_code, reason = "signal handlers")]
 
+use std::{panic, process};
+
 use xla_gym_protocol::{EXIT_OUT_OF_MEMORY, EXIT_TIME_LIMIT};
 
 /// Installs the handlers. Forked workers inherit them.
@@ -13,11 +15,19 @@ pub fn install() {
         handle(signal, on_fatal_signal);
     }
     handle(libc::SIGALRM, on_alarm);
-    // SAFETY: plain system calls. Ignoring SIGCHLD lets the kernel reap forked workers; an
-    // empty core limit keeps crashes, which are normal here, from filling the disk; ignoring
-    // SIGINT leaves Ctrl-C, which reaches the whole process group, to the client.
+    // A panic is an abort like any other, with its last words on one line.
+    panic::set_hook(Box::new(|panic| {
+        eprintln!("{}", panic.to_string().replace('\n', " "));
+        process::abort();
+    }));
+    // SAFETY: plain system calls. Ignoring SIGCHLD lets the kernel reap forked workers, and
+    // being a subreaper makes the first worker the parent of those whose own parent has died,
+    // instead of process 1, which in a container often reaps nobody; an empty core limit keeps
+    // crashes, which are normal here, from filling the disk; ignoring SIGINT leaves Ctrl-C,
+    // which reaches the whole process group, to the client.
     unsafe {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &none);
@@ -55,6 +65,13 @@ extern "C" fn on_alarm(_: i32) {
         libc::write(2, note.as_ptr().cast(), note.len());
         libc::_exit(EXIT_TIME_LIMIT);
     }
+}
+
+/// Waits until every worker that descends from this one has ended, but no longer than the alarm.
+/// They are reaped by the kernel, which needs this process for it.
+pub fn outlive_children() {
+    // SAFETY: a plain system call. As SIGCHLD is ignored, it fails once there are no children.
+    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 {}
 }
 
 /// For the hook that a compiler's language has for failed allocations: says so and ends.

@@ -45,13 +45,20 @@ pub fn serve<C: Compiler>(compiler: C) -> ! {
         compiler,
         socket,
         limits: INITIAL_LIMITS,
+        forked: false,
         programs: HashMap::new(),
         executables: HashMap::new(),
         next_id: 0,
         read_scratch: Vec::new(),
         write_scratch: Vec::new(),
     };
-    match server.run() {
+    let result = server.run();
+    if !server.forked {
+        // The others lose their client at the same time, or run into their limits.
+        limits::arm(Duration::from_millis(server.limits.pass_millis.max(server.limits.request_millis)));
+        dying::outlive_children();
+    }
+    match result {
         // Skips the destructors of a compiler that may have been left in any state.
         Ok(()) | Err(FrameError::Closed) => immediate_exit(0),
         Err(error) => {
@@ -76,6 +83,8 @@ struct Server<C: Compiler> {
     compiler: C,
     socket: UnixStream,
     limits: Limits,
+    /// Whether another worker is this one's parent.
+    forked: bool,
     programs: HashMap<ProgramId, Slot<C::Program>>,
     executables: HashMap<ExecutableId, C::Executable>,
     next_id: u32,
@@ -228,6 +237,9 @@ impl<C: Compiler> Server<C> {
             let broken = outcome.is_err();
             let observation =
                 if broken { Observation::default() } else { compiler.observe(program, observe) };
+            // Not while the client, which may be slow to read, is waited for; and an alarm that
+            // went off after the answer would be blamed on the next pass.
+            limits::disarm();
             self.send(&Reply::Step(Step { outcome, nanos, observation }))?;
             if broken {
                 self.programs.insert(id, Slot::Broken);
@@ -251,6 +263,7 @@ impl<C: Compiler> Server<C> {
                 // SAFETY: both descriptors are open and ours; 2 is replaced atomically.
                 unsafe { libc::dup2(errors.as_raw_fd(), 2) };
                 self.socket = UnixStream::from(socket);
+                self.forked = true;
                 None
             }
             -1 => Some(Reply::Failed(failed(

@@ -35,7 +35,7 @@ xla::Compiler& cpu_compiler() {
 // XLA runs layout assignment last among what matters here; its dump just before that pass is
 // the end of the target-independent part.
 std::unique_ptr<xla::HloModule> read_dump_before_layout(const fs::path& dir,
-                                                        const xla::HloModuleConfig& config) {
+                                                        const xla::DebugOptions& options) {
   for (const auto& file : fs::directory_iterator(dir)) {
     const std::string name = file.path().filename().string();
     if (!absl::StrContains(name, ".before_layout-assignment") ||
@@ -48,7 +48,7 @@ std::unique_ptr<xla::HloModule> read_dump_before_layout(const fs::path& dir,
       throw std::runtime_error("XLA's dump cannot be read: " + file.path().string());
     }
     xla::HloModuleConfig own = value_or_throw(
-        xla::HloModule::CreateModuleConfigFromProto(proto.hlo_module(), config.debug_options()));
+        xla::HloModule::CreateModuleConfigFromProto(proto.hlo_module(), options));
     return value_or_throw(xla::HloModule::CreateFromProto(
         proto.hlo_module(), own, /*prohibit_empty_literal=*/true, /*comp_envs=*/nullptr,
         /*preserve_instruction_ids=*/false));
@@ -58,14 +58,14 @@ std::unique_ptr<xla::HloModule> read_dump_before_layout(const fs::path& dir,
 
 }  // namespace
 
-std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable, Names only,
-                                          rust::Str dump_dir, int32_t intra_op_threads) {
+std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable,
+                                          rust::Str dump_dir, bool until_middle,
+                                          int32_t intra_op_threads) {
   auto run = std::make_unique<PipelineRun>();
   auto hlo = module.hlo->Clone("");
 
   xla::DebugOptions options = default_debug_options();
   for (const auto& name : disable) options.add_xla_disable_hlo_passes(std::string(name));
-  for (const auto& name : only) options.add_xla_enable_hlo_passes_only(std::string(name));
   const fs::path dir{std::string(dump_dir)};
   if (!dump_dir.empty()) {
     options.set_xla_dump_to(dir.string());
@@ -79,17 +79,22 @@ std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable, N
   hlo->mutable_config().set_intra_op_parallelism_threads(intra_op_threads);
 
   auto start = std::chrono::steady_clock::now();
-  run->end = value_or_throw(cpu_compiler().RunHloPasses(std::move(hlo), nullptr,
-                                                        xla::Compiler::CompileOptions{}));
+  auto end = cpu_compiler().RunHloPasses(std::move(hlo), nullptr, xla::Compiler::CompileOptions{});
+  if (end.ok()) {
+    run->end = *std::move(end);
+  } else if (!until_middle) {
+    throw_if_error(end.status());
+  }
   run->nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(
                    std::chrono::steady_clock::now() - start)
                    .count();
 
+  if (!dump_dir.empty()) run->middle = read_dump_before_layout(dir, options);
+  if (run->end == nullptr) return run;
   for (const auto& metadata : run->end->metadata()->proto().pass_metadata()) {
     run->passes.push_back(
         {metadata.pipeline_name(), metadata.pass_name(), metadata.module_changed()});
   }
-  if (!dump_dir.empty()) run->middle = read_dump_before_layout(dir, run->end->config());
   return run;
 }
 
@@ -110,6 +115,7 @@ Owned take_middle(PipelineRun& run) {
 }
 
 Owned take_end(PipelineRun& run) {
+  if (run.end == nullptr) return nullptr;
   auto module = std::make_unique<Module>();
   module->hlo = std::move(run.end);
   return module;

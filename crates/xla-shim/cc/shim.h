@@ -77,8 +77,9 @@ rust::Vec<PassInfo> pass_table();
 bool run_pass(Module& module, uint32_t pass);
 
 // pipeline.cc
-std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable, Names only,
-                                          rust::Str dump_dir, int32_t intra_op_threads);
+std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable,
+                                          rust::Str dump_dir, bool until_middle,
+                                          int32_t intra_op_threads);
 rust::Vec<PipelinePass> pipeline_passes(const PipelineRun& run);
 uint64_t pipeline_nanos(const PipelineRun& run);
 Owned take_middle(PipelineRun& run);

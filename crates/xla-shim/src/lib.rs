@@ -121,13 +121,14 @@ pub mod ffi {
         fn run_pipeline(
             module: &Module,
             disable: &[String],
-            only: &[String],
             dump_dir: &str,
+            until_middle: bool,
             intra_op_threads: i32,
         ) -> Result<UniquePtr<PipelineRun>>;
         fn pipeline_passes(run: &PipelineRun) -> Vec<PipelinePass>;
         fn pipeline_nanos(run: &PipelineRun) -> u64;
         fn take_middle(run: Pin<&mut PipelineRun>) -> UniquePtr<Module>;
+        /// Null if the pipeline failed after the middle.
         fn take_end(run: Pin<&mut PipelineRun>) -> UniquePtr<Module>;
 
         // execute.cc

@@ -4,7 +4,9 @@
 
 #![forbid(unsafe_code)]
 
+mod dump;
 mod format;
+mod message;
 
 use xla_gym_protocol::{
     Array, ArraySpec, ComputationCounts, Cost, Counts, Failure, FailureKind, Fingerprint, Form,
@@ -14,7 +16,9 @@ use xla_gym_protocol::{
 use xla_gym_worker::{Compiler, Description, failed, serve};
 use xla_gym_xla_shim::{self as xla, UniquePtr};
 
+use dump::DumpDir;
 use format::Format;
+use message::readable;
 
 /// The version of the wheel that carries XLA; set-up pins the same.
 const VERSION: &str = "tensorflow-2.21.0";
@@ -66,7 +70,7 @@ impl Compiler for Xla {
             Format::Proto => xla::load_proto(bytes),
             Format::Empty => return Err(failed(FailureKind::Malformed, "the file is empty")),
         };
-        loaded.map_err(|error| failed(FailureKind::Malformed, error))
+        loaded.map_err(|error| failed(FailureKind::Malformed, readable(error.what())))
     }
 
     fn apply(&mut self, program: &mut Self::Program, pass: PassId) -> Result<bool, String> {
@@ -107,7 +111,7 @@ impl Compiler for Xla {
     }
 
     fn verify(&mut self, program: &mut Self::Program) -> Result<(), String> {
-        xla::verify(program.pin_mut()).map_err(|error| error.to_string())
+        xla::verify(program.pin_mut()).map_err(|error| readable(error.what()))
     }
 
     fn copy(&mut self, program: &Self::Program) -> Self::Program {
@@ -146,13 +150,13 @@ impl Compiler for Xla {
         observe: Observe,
     ) -> Result<(PipelineReport, Option<Self::Program>, Option<Self::Program>), Failure> {
         // XLA hands the state in the middle out only as a dump file.
-        let dump = options.middle.then(tempfile::tempdir).transpose().map_err(refused)?;
+        let dump = (options.middle || options.until_middle).then(DumpDir::new).transpose().map_err(refused)?;
         let dump_dir = dump.as_ref().map_or("", |dir| dir.path().to_str().unwrap_or_default());
         let mut run = xla::run_pipeline(
             program,
             &options.disable,
-            &options.only,
             dump_dir,
+            options.until_middle,
             COUNTING_THREADS,
         )
         .map_err(refused)?;
@@ -165,17 +169,17 @@ impl Compiler for Xla {
             })
             .collect();
         let nanos = xla::pipeline_nanos(&run);
-        let mut middle = options.middle.then(|| xla::take_middle(run.pin_mut()));
-        let mut end = xla::take_end(run.pin_mut());
+        let mut middle = dump.as_ref().map(|_| xla::take_middle(run.pin_mut()));
+        let mut end = Some(xla::take_end(run.pin_mut())).filter(|end| !end.is_null());
         let report = PipelineReport {
             passes,
             nanos,
             middle: middle.as_mut().map(|program| self.observe(program, observe)),
-            end: self.observe(&mut end, observe),
+            end: end.as_mut().map(|program| self.observe(program, observe)),
             middle_program: None,
             end_program: None,
         };
-        Ok((report, middle, Some(end)))
+        Ok((report, middle, end))
     }
 
     fn signature(&mut self, program: &Self::Program) -> Result<Signature, Failure> {

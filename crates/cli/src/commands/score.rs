@@ -176,7 +176,7 @@ pub fn describe(report: &Report) -> String {
                 some => format!(", {} of them not finite on both sides", grouped(*some)),
             };
             format!(
-                "equal on {trials} sets of inputs, {} elements{nan} (largest difference {worst:.2} \
+                "equal on {trials} sets of inputs, {} elements{nan} (largest difference {worst:.1e} \
                  of the tolerance, which is {:e} for f32; integers exact)",
                 grouped(*elements),
                 Tolerance::of("f32").0,
