@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toy::{LIMITS, Toy, apply, failure, load, state};
+use toy::{LIMITS, PROGRAM, Toy, apply, failure, load, state};
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, PassFailure, Session, Source,
     protocol::{Form, Limits, Observe, PassId},
@@ -121,23 +121,44 @@ fn noise_from_a_worker_costs_the_worker_only() {
     assert!(apply(&mut session, "scale"));
 }
 
+/// Stops the worker that was forked from the first one, so that it does not even hear its alarm.
+fn stop_first_child(toy: &Toy) {
+    let processes = toy.processes();
+    let stem = processes.iter().find(|process| process.parent == std::process::id() as i32);
+    let child = processes.iter().find(|process| process.parent == stem.unwrap().pid);
+    toy::signal(*child.unwrap(), rustix::process::Signal::STOP);
+}
+
 #[test]
 fn a_worker_that_cannot_even_end_itself_is_ended() {
     let toy = Toy::new();
     let engine = Engine::start(EngineConfig { warm_workers: 0, ..toy.config() }).unwrap();
     let mut session = load(&engine);
     let before = state(&mut session);
-    // Stopped, it does not hear its alarm. It is the only child of the first worker.
-    let processes = toy.processes();
-    let stem = processes.iter().find(|process| process.parent == std::process::id() as i32);
-    let live = processes.iter().find(|process| process.parent == stem.unwrap().pid);
-    toy::signal(*live.unwrap(), rustix::process::Signal::STOP);
+    stop_first_child(&toy);
     // The pass is not to blame, but nobody can know that.
     let shift = engine.pass("shift").unwrap();
     let (why, message) = failure(session.apply(shift, Observe::NOTHING));
     assert_eq!(why.kind(), "timed out", "{message}");
     assert_eq!(state(&mut session), before);
     assert!(apply(&mut session, "scale"));
+}
+
+#[test]
+fn a_worker_that_does_not_listen_is_given_up() {
+    let toy = Toy::new();
+    let limits = Limits { request_millis: 200, ..LIMITS };
+    let engine = Engine::start(EngineConfig { limits, ..toy.config() }).unwrap();
+    stop_first_child(&toy);
+    // More than the connection holds, so that sending it does not end.
+    let large = [PROGRAM, &"copy 0\n".repeat(100_000)].concat();
+    let source = Source::from_bytes("large.toy", large.into()).unwrap();
+    let start = Instant::now();
+    let error = engine.load(&source).err().expect("nobody reads it").to_string();
+    assert!(error.contains("large.toy") && error.contains("200ms"), "{error}");
+    // The time counts from when the connection last took something.
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    apply(&mut load(&engine), "shift");
 }
 
 #[test]

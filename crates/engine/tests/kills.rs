@@ -13,7 +13,7 @@ use std::{
 
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
-use rustix::process::{Signal, set_child_subreaper};
+use rustix::process::set_child_subreaper;
 use toy::{HONEST, LIMITS, Process, Toy, apply, load, processes_named, state, wait_until};
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session,
@@ -26,7 +26,7 @@ fn is_stem(process: &Process) -> bool {
 
 /// Random passes that do no harm; some of them slow, so that a kill often hits one at work.
 fn random_passes(engine: &Engine, rng: &mut ChaCha8Rng, count: usize) -> Vec<PassId> {
-    let names = (0..count).map(|_| match rng.random_ratio(1, 100) {
+    let names = (0..count).map(|_| match rng.random_ratio(1, 200) {
         true => "slow",
         false => HONEST.choose(rng).unwrap(),
     });
@@ -49,7 +49,7 @@ fn a_thousand_steps_end_the_same_with_fifty_kills_and_without() {
     let mut hits = 0;
     for round in passes.chunks(1000 / ROUNDS) {
         // What dies, and when: one process, the stem, all copies of the program, everything.
-        let (what, delay) = (rng.random_range(0..4), rng.random_range(0..1500));
+        let (what, delay) = (rng.random_range(0..4), rng.random_range(0..1000));
         let lucky: usize = rng.random_range(0..1000);
         let victims = toy.processes();
         let one = victims[lucky % victims.len()].pid;
@@ -156,22 +156,23 @@ fn eight_threads_of_faults_and_forks_leave_nothing_behind() {
 /// Steps, faults, forks and ways back at random; checks after each that the session is where a
 /// caller would think it is.
 fn random_life(engine: &Engine, seed: u64) {
-    const FAULTS: [&str; 6] = ["abort", "panic", "segfault", "overflow", "hog", "half"];
+    const FAULTS: [&str; 7] = ["abort", "panic", "segfault", "overflow", "hog", "half", "exit"];
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut session = load(engine);
     let mut past = vec![state(&mut session)];
-    for turn in 0..60 {
+    let check_fault = |session: &mut Session, fault: &str| {
+        let result = session.apply(engine.pass(fault).unwrap(), Observe::NOTHING);
+        assert!(matches!(result, Err(EngineError::Pass(_))), "{result:?}");
+    };
+    check_fault(&mut session, "hang");
+    for _ in 0..60 {
         match rng.random_range(0..10) {
             0..5 => {
                 apply(&mut session, HONEST.choose(&mut rng).unwrap());
                 past.push(state(&mut session));
             }
-            5..8 => {
-                let fault = if turn == 30 { "hang" } else { FAULTS.choose(&mut rng).unwrap() };
-                let fault = engine.pass(fault).unwrap();
-                let result = session.apply(fault, Observe::NOTHING);
-                assert!(matches!(result, Err(EngineError::Pass(_))), "{result:?}");
-            }
+            5..7 => check_fault(&mut session, FAULTS.choose(&mut rng).unwrap()),
+            7 => session.kill_worker(),
             8 => session = session.fork().unwrap(),
             _ => {
                 let count = rng.random_range(0..past.len());
@@ -243,11 +244,9 @@ fn workers_do_not_outlive_a_killed_host() {
     let mut host = start_host("hang", &toy).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(host.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("about to hang")));
-    thread::sleep(Duration::from_millis(50));
-    let running = toy.processes().into_iter().filter(|process| process.state == 'R').count();
-    assert!(running >= 1, "{:?}", toy.processes());
-    let id = Process { pid: host.id() as i32, parent: 0, state: 'S' };
-    toy::signal(id, Signal::KILL);
+    let running = || toy.processes().iter().any(|process| process.state == 'R');
+    assert!(wait_until(Duration::from_secs(1), running), "{:?}", toy.processes());
+    host.kill().unwrap();
     host.wait().unwrap();
     let limit = Duration::from_millis(LIMITS.pass_millis) + Duration::from_secs(2);
     assert!(toy.gone_within(limit), "{:?}", toy.processes());

@@ -30,6 +30,10 @@ pub trait Compiler {
     /// Name, version, passes, opcodes.
     fn describe(&self) -> Description;
 
+    /// Called once, before the first request: touches what later work needs, so that forked
+    /// workers find it ready.
+    fn warm_up(&mut self) {}
+
     /// Reads a program from a file's bytes.
     fn load(&mut self, bytes: &[u8]) -> Result<Self::Program, Failure>;
 

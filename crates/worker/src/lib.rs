@@ -8,6 +8,7 @@
 
 mod compiler;
 mod dying;
+mod inherit;
 mod limits;
 mod serve;
 

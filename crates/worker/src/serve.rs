@@ -22,7 +22,7 @@ use xla_gym_protocol::{
 
 use crate::{
     compiler::{Compiler, failed},
-    dying, limits,
+    dying, inherit, limits,
 };
 
 /// Until the client sets limits.
@@ -30,7 +30,7 @@ const INITIAL_LIMITS: Limits =
     Limits { pass_millis: 30_000, request_millis: 120_000, memory_bytes: u64::MAX };
 
 /// Serves the client on [`WORKER_SOCKET_FD`] until it goes away. Never returns.
-pub fn serve<C: Compiler>(compiler: C) -> ! {
+pub fn serve<C: Compiler>(mut compiler: C) -> ! {
     dying::install();
     // SAFETY: the client that started this process left its socket at this descriptor.
     let socket = unsafe { UnixStream::from_raw_fd(WORKER_SOCKET_FD) };
@@ -41,6 +41,9 @@ pub fn serve<C: Compiler>(compiler: C) -> ! {
         );
         process::exit(2);
     }
+    inherit::forget_start_up();
+    compiler.warm_up();
+    inherit::prepare();
     let mut server = Server {
         compiler,
         socket,
@@ -55,7 +58,8 @@ pub fn serve<C: Compiler>(compiler: C) -> ! {
     let result = server.run();
     if !server.forked {
         // The others lose their client at the same time, or run into their limits.
-        limits::arm(Duration::from_millis(server.limits.pass_millis.max(server.limits.request_millis)));
+        let Limits { pass_millis, request_millis, .. } = server.limits;
+        limits::arm(Duration::from_millis(pass_millis.max(request_millis)));
         dying::outlive_children();
     }
     match result {

@@ -120,6 +120,11 @@ class Hasher {
     word(rest);
   }
 
+  void words(std::array<uint64_t, 2> values) {
+    word(values[0]);
+    word(values[1]);
+  }
+
   std::array<uint64_t, 2> value() const { return {low_, high_}; }
 
  private:
@@ -204,6 +209,121 @@ const xla::HloPrintOptions& attribute_options() {
           .set_print_backend_config(true));
   return *options;
 }
+
+// The content of a computation, whatever its instructions are called and in whichever order the
+// module keeps them: instructions are numbered as a walk from the root along the operands meets
+// them. Instructions that the root does not need are walked to from those that nobody reads,
+// each walk by itself, and enter as a sum.
+class ComputationHash {
+ public:
+  using Contents = absl::flat_hash_map<const HloComputation*, std::array<uint64_t, 2>>;
+
+  explicit ComputationHash(const Contents& called) : called_(called) {}
+
+  std::array<uint64_t, 2> of(const HloComputation& computation) {
+    Hasher hasher;
+    walk(computation.root_instruction(), &hasher);
+    uint32_t needed = next_;
+    if (needed == computation.instruction_count()) return hasher.value();
+
+    uint64_t low = 0, high = 0;
+    for (const HloInstruction* instruction : computation.instructions()) {
+      if (number(instruction) != kUnseen || !instruction->users().empty()) continue;
+      Hasher unneeded;
+      std::vector<const HloInstruction*> met = walk(instruction, &unneeded);
+      low += unneeded.value()[0];
+      high += unneeded.value()[1];
+      for (const HloInstruction* other : met) numbers_[other->local_id()] = kUnseen;
+      next_ = needed;
+    }
+    hasher.words({low, high});
+    return hasher.value();
+  }
+
+ private:
+  static constexpr uint32_t kUnseen = 0;
+  static constexpr uint32_t kWaiting = ~uint32_t{0};
+
+  uint32_t& number(const HloInstruction* instruction) {
+    size_t id = instruction->local_id();
+    if (id >= numbers_.size()) numbers_.resize(std::max(id + 1, numbers_.size() * 2), kUnseen);
+    return numbers_[id];
+  }
+
+  // Hashes what is reachable and not yet numbered, operands first. Returns it.
+  std::vector<const HloInstruction*> walk(const HloInstruction* root, Hasher* hasher) {
+    std::vector<const HloInstruction*> met;
+    std::vector<const HloInstruction*> stack = {root};
+    while (!stack.empty()) {
+      const HloInstruction* instruction = stack.back();
+      uint32_t state = number(instruction);
+      if (state == kUnseen) {
+        number(instruction) = kWaiting;
+        auto later = [&](const HloInstruction* before) {
+          if (number(before) == kUnseen) stack.push_back(before);
+        };
+        for (const HloInstruction* before : instruction->control_predecessors()) later(before);
+        for (int64_t i = instruction->operand_count() - 1; i >= 0; --i) {
+          later(instruction->operand(i));
+        }
+        continue;
+      }
+      stack.pop_back();
+      if (state != kWaiting) continue;
+      hash(*instruction, hasher);
+      number(instruction) = ++next_;
+      met.push_back(instruction);
+    }
+    return met;
+  }
+
+  void hash(const HloInstruction& instruction, Hasher* hasher) {
+    hasher->word(static_cast<uint64_t>(instruction.opcode()) << 32 | instruction.operand_count());
+    hash_shape(instruction.shape(), hasher);
+    for (const HloInstruction* operand : instruction.operands()) hasher->word(number(operand));
+    for (const HloInstruction* before : instruction.control_predecessors()) {
+      hasher->word(uint64_t{0xb0} << 32 | number(before));
+    }
+    if (has_no_attributes(instruction)) return;
+    for (const HloComputation* called : instruction.called_computations()) {
+      hasher->words(called_.at(called));
+    }
+    switch (instruction.opcode()) {
+      case HloOpcode::kConstant: {
+        const auto& literal = xla::Cast<xla::HloConstantInstruction>(&instruction)->literal();
+        if (literal.shape().IsArray()) {
+          hasher->bytes({static_cast<const char*>(literal.untyped_data()),
+                         static_cast<size_t>(literal.size_bytes())});
+        } else {
+          hasher->bytes(literal.ToString());
+        }
+        break;
+      }
+      case HloOpcode::kParameter:
+        hasher->word(instruction.parameter_number());
+        break;
+      case HloOpcode::kGetTupleElement:
+        hasher->word(instruction.tuple_index());
+        break;
+      case HloOpcode::kCustomCall:
+        hasher->bytes(instruction.custom_call_target());
+        break;
+      default:
+        break;
+    }
+    HashPrinter printer(hasher);
+    HloInstruction::AttributePrinter attributes([&]() -> xla::Printer* {
+      hasher->word(0xa7);
+      return &printer;
+    });
+    instruction.PrintExtraAttributes(attributes, attribute_options());
+    if (instruction.has_backend_config()) hasher->bytes(instruction.raw_backend_config_string());
+  }
+
+  const Contents& called_;
+  std::vector<uint32_t> numbers_;
+  uint32_t next_ = 0;
+};
 
 // How a value of the program flows to the places where it is an index. Looks through what keeps
 // the value (or nearly), through tuples, calls and loops.
@@ -486,65 +606,22 @@ Cost cost(const Module& module) {
 }
 
 std::array<uint64_t, 2> fingerprint(const Module& module) {
-  Hasher hasher;
-  HashPrinter printer(&hasher);
-  HloInstruction::AttributePrinter attributes([&]() -> xla::Printer* {
-    hasher.word(0xa7);
-    return &printer;
-  });
-
-  absl::flat_hash_map<const HloComputation*, uint64_t> computation_index;
+  // Called computations come before their callers here, and enter the callers by content.
+  absl::flat_hash_map<const HloComputation*, std::array<uint64_t, 2>> contents;
+  uint64_t low = 0, high = 0;
   for (const HloComputation* computation : module.hlo->MakeComputationPostOrder()) {
-    computation_index.emplace(computation, computation_index.size());
-    hasher.word(0xc0ffee);
-    std::vector<uint32_t> index_of;
-    uint32_t next = 0;
-    for (const HloInstruction* instruction : computation->MakeInstructionPostOrder()) {
-      size_t id = instruction->local_id();
-      if (id >= index_of.size()) index_of.resize(std::max(id + 1, index_of.size() * 2));
-      index_of[id] = next++;
-
-      hasher.word(static_cast<uint64_t>(instruction->opcode()) << 32 |
-                  instruction->operand_count());
-      hash_shape(instruction->shape(), &hasher);
-      for (const HloInstruction* operand : instruction->operands()) {
-        hasher.word(index_of[operand->local_id()]);
-      }
-      for (const HloInstruction* before : instruction->control_predecessors()) {
-        hasher.word(0xb0 + index_of[before->local_id()]);
-      }
-      if (has_no_attributes(*instruction)) continue;
-      for (const HloComputation* called : instruction->called_computations()) {
-        hasher.word(computation_index[called]);
-      }
-      switch (instruction->opcode()) {
-        case HloOpcode::kConstant: {
-          const auto& literal = xla::Cast<xla::HloConstantInstruction>(instruction)->literal();
-          if (literal.shape().IsArray()) {
-            hasher.bytes({static_cast<const char*>(literal.untyped_data()),
-                          static_cast<size_t>(literal.size_bytes())});
-          } else {
-            hasher.bytes(literal.ToString());
-          }
-          break;
-        }
-        case HloOpcode::kParameter:
-          hasher.word(instruction->parameter_number());
-          break;
-        case HloOpcode::kGetTupleElement:
-          hasher.word(instruction->tuple_index());
-          break;
-        case HloOpcode::kCustomCall:
-          hasher.bytes(instruction->custom_call_target());
-          break;
-        default:
-          break;
-      }
-      instruction->PrintExtraAttributes(attributes, attribute_options());
-      if (instruction->has_backend_config()) hasher.bytes(instruction->raw_backend_config_string());
-    }
-    hasher.word(index_of[computation->root_instruction()->local_id()]);
+    auto content = ComputationHash(contents).of(*computation);
+    contents.emplace(computation, content);
+    // Two equal computations differ from a shared one: each counts, with its number of callers.
+    Hasher each;
+    each.words(content);
+    each.word(computation->caller_instructions().size());
+    low += each.value()[0];
+    high += each.value()[1];
   }
+  Hasher hasher;
+  hasher.words(contents[module.hlo->entry_computation()]);
+  hasher.words({low, high});
   hasher.bytes(module.hlo->input_output_alias_config().ToString());
   hasher.word(module.hlo->has_schedule());
   return hasher.value();

@@ -7,6 +7,7 @@
 mod dump;
 mod format;
 mod message;
+mod warm_up;
 
 use xla_gym_protocol::{
     Array, ArraySpec, ComputationCounts, Cost, Counts, Failure, FailureKind, Fingerprint, Form,
@@ -61,6 +62,10 @@ impl Compiler for Xla {
             passes,
             opcodes: xla::opcode_names(),
         }
+    }
+
+    fn warm_up(&mut self) {
+        warm_up::run(self);
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<Self::Program, Failure> {

@@ -78,9 +78,12 @@ impl Toy {
         Engine::start(self.config()).unwrap()
     }
 
-    /// All processes that run this worker program, dead ones that nobody has reaped included.
+    /// All processes that run this worker program, and the dead ones that one of us has to reap.
+    /// Orphans of a killed worker fall to process 1, which may take its time.
     pub fn processes(&self) -> Vec<Process> {
-        processes_named(&self.name)
+        let mut processes = processes_named(&self.name);
+        processes.retain(|process| process.state != 'Z' || process.parent != 1);
+        processes
     }
 
     /// Kills what `which` selects, as `kill -9` would; how many there were.

@@ -1,0 +1,250 @@
+//! Sessions on real XLA.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+use rand::{Rng, SeedableRng, seq::IndexedRandom};
+use rand_chacha::ChaCha8Rng;
+use xla_gym_engine::{
+    Death, Engine, EngineConfig, EngineError, PassFailure, Session,
+    protocol::{Form, Observe, PassId},
+};
+
+fn config() -> EngineConfig {
+    EngineConfig { quarantine: None, ..EngineConfig::xla().expect("`make build` comes first") }
+}
+
+fn engine() -> Engine {
+    Engine::start(config()).expect("the engine starts")
+}
+
+fn testdata(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
+}
+
+fn load(engine: &Engine, graph: &str) -> Session {
+    engine.load_file(testdata(&format!("graphs/{graph}.hlo.zst"))).unwrap()
+}
+
+fn pass_failure<T: std::fmt::Debug>(result: Result<T, EngineError>) -> PassFailure {
+    match result {
+        Err(EngineError::Pass(error)) => error.failure,
+        other => panic!("a failing pass was expected, not {other:?}"),
+    }
+}
+
+#[test]
+fn every_format_gives_the_same_program() {
+    let engine = engine();
+    let mut fingerprints = Vec::new();
+    for entry in fs::read_dir(testdata("formats")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut session = engine.load_file(&path).unwrap();
+        fingerprints.push((session.fingerprint().unwrap(), path));
+    }
+    assert!(fingerprints.len() >= 7);
+    for (fingerprint, path) in &fingerprints {
+        assert_eq!(*fingerprint, fingerprints[0].0, "{}", path.display());
+    }
+}
+
+#[test]
+fn what_is_printed_can_be_read_back_in_another_process() {
+    let (one, other) = (engine(), engine());
+    for graph in ["gpt2-train-1l", "resnet-train", "gpt2-generate-sample", "complex-ops"] {
+        let mut session = load(&one, graph);
+        let passes = one.passes(["call-inliner", "algsimp", "cse", "constant_folding"]).unwrap();
+        session.multistep(&passes, Observe::NOTHING, |_| {}).unwrap();
+        let expected = session.fingerprint().unwrap();
+        for form in [Form::Text, Form::Binary] {
+            let bytes = session.print(form).unwrap();
+            let source = xla_gym_engine::Source::from_bytes(graph, bytes).unwrap();
+            let mut again = other.load(&source).unwrap();
+            assert_eq!(again.fingerprint().unwrap(), expected, "{graph} as {form:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fingerprint_sees_what_matters_and_nothing_else() {
+    let engine = engine();
+    let fingerprint = |text: &str| {
+        let source = xla_gym_engine::Source::from_bytes("test", text.as_bytes().to_vec()).unwrap();
+        engine.load(&source).unwrap().fingerprint().unwrap()
+    };
+    let module = |body: &str| format!("HloModule m\nENTRY e {{\n{body}\n}}\n");
+    let base = module("x = f32[4]{0} parameter(0)\n ROOT y = f32[4]{0} add(x, x)");
+    let check = |body: &str, same: bool| {
+        assert_eq!(fingerprint(&module(body)) == fingerprint(&base), same, "{body}");
+    };
+    check("p = f32[4]{0} parameter(0)\n ROOT q = f32[4]{0} add(p, p), metadata={op_name=\"z\"}", true);
+    check("x = f32[4]{0} parameter(0)\n ROOT y = f32[4]{0} multiply(x, x)", false);
+    check("x = f32[5]{0} parameter(0)\n ROOT y = f32[5]{0} add(x, x)", false);
+    check("x = bf16[4]{0} parameter(0)\n ROOT y = bf16[4]{0} add(x, x)", false);
+
+    // Attributes, constants and the order of operands each count.
+    let pairs = [
+        ("x = f32[2,4] parameter(0)\n ROOT y = f32[2,2] slice(x), slice={[0:2],[0:2]}",
+         "x = f32[2,4] parameter(0)\n ROOT y = f32[2,2] slice(x), slice={[0:2],[1:3]}"),
+        ("ROOT c = f32[2] constant({1, 2})", "ROOT c = f32[2] constant({1, 3})"),
+        ("x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = f32[4] subtract(x, z)",
+         "x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = f32[4] subtract(z, x)"),
+        ("x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = pred[4] compare(x, z), direction=LT",
+         "x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = pred[4] compare(x, z), direction=GT"),
+        ("x = f32[4,4] parameter(0)\n ROOT y = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+         "x = f32[4,4] parameter(0)\n ROOT y = f32[4,4] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
+        ("x = s32[4] parameter(0)\n ROOT y = s32[4,4] broadcast(x), dimensions={0}",
+         "x = s32[4] parameter(0)\n ROOT y = s32[4,4] broadcast(x), dimensions={1}"),
+    ];
+    for (a, b) in pairs {
+        assert_ne!(fingerprint(&module(a)), fingerprint(&module(b)), "{a}\n{b}");
+    }
+}
+
+/// jax writes gathers and scatters with batch dimensions, which these two passes do not expect
+/// unless `batched_gather_scatter_normalizer` came first: one aborts, the other fails half-way.
+#[test]
+fn an_abort_costs_one_step_and_the_second_try_nothing() {
+    let engine = engine();
+    let mut session = load(&engine, "gpt2-train-1l");
+    session.apply(engine.pass("cse").unwrap(), Observe::NOTHING).unwrap();
+    let before = session.fingerprint().unwrap();
+    let text = session.print(Form::Text).unwrap();
+
+    let killer = engine.pass("scatter_simplifier").unwrap();
+    match pass_failure(session.apply(killer, Observe::NOTHING)) {
+        PassFailure::Died(Death::Signal { message, .. }) => {
+            assert!(message.contains("Check failed"), "{message}");
+        }
+        other => panic!("an abort was expected, not {other:?}"),
+    }
+    assert_eq!(session.fingerprint().unwrap(), before);
+    assert!(session.print(Form::Text).unwrap() == text, "the program is not what it was");
+
+    let mut times: Vec<Duration> = (0..9)
+        .map(|_| {
+            let begin = Instant::now();
+            let failure = pass_failure(session.apply(killer, Observe::NOTHING));
+            assert!(matches!(failure, PassFailure::Quarantined(_)), "{failure}");
+            begin.elapsed()
+        })
+        .collect();
+    times.sort();
+    assert!(times[4] < Duration::from_micros(100), "a refusal takes {:?}", times[4]);
+
+    let next = session.apply(engine.pass("algsimp").unwrap(), Observe::COUNTS).unwrap();
+    assert!(next.changed);
+    // With the normaliser first, the same pass is harmless.
+    session.reset().unwrap();
+    let harmless =
+        engine.passes(["batched_gather_scatter_normalizer", "scatter_simplifier"]).unwrap();
+    session.multistep(&harmless, Observe::NOTHING, |_| {}).unwrap();
+}
+
+#[test]
+fn a_pass_that_fails_half_way_leaves_no_trace() {
+    let engine = engine();
+    let mut session = load(&engine, "gather-batched");
+    let text = session.print(Form::Text).unwrap();
+    let half = engine.pass("gather_simplifier").unwrap();
+    match pass_failure(session.apply(half, Observe::NOTHING)) {
+        PassFailure::Refused(message) => assert!(message.contains("RET_CHECK"), "{message}"),
+        other => panic!("a refusal was expected, not {other:?}"),
+    }
+    assert!(session.print(Form::Text).unwrap() == text, "the program is not what it was");
+    let expanded = engine.pass("gather_expander:all").unwrap();
+    assert!(session.apply(expanded, Observe::NOTHING).unwrap().changed);
+}
+
+/// A random sequence without the passes that are known to fail on this graph.
+fn random_passes(engine: &Engine, count: usize, seed: u64) -> Vec<PassId> {
+    let usable: Vec<PassId> = engine
+        .hello()
+        .passes
+        .iter()
+        .enumerate()
+        .filter(|(_, pass)| !pass.after_layout && pass.base_name() != "while_loop_unroller")
+        .map(|(id, _)| PassId(id as u16))
+        .collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..count).map(|_| *usable.choose(&mut rng).unwrap()).collect()
+}
+
+/// Runs the passes; those that fail are left out.
+fn run(session: &mut Session, passes: &[PassId], after_step: impl Fn(u64)) -> Vec<u8> {
+    for (step, &pass) in passes.iter().enumerate() {
+        match session.apply(pass, Observe::COUNTS) {
+            Ok(_) | Err(EngineError::Pass(_)) => after_step(step as u64 + 1),
+            Err(error) => panic!("step {step}: {error}"),
+        }
+    }
+    session.print(Form::Text).unwrap()
+}
+
+#[test]
+fn fifty_kills_in_a_thousand_steps_change_nothing() {
+    const STEPS: usize = 1000;
+    const KILLS: usize = 50;
+    let undisturbed = engine();
+    let passes = random_passes(&undisturbed, STEPS, 7);
+    let expected = run(&mut load(&undisturbed, "mlp-train"), &passes, |_| {});
+
+    // A copy of the worker has a path of its own, by which the killer knows its victims.
+    let folder = tempfile::tempdir().unwrap();
+    let worker = folder.path().join("worker");
+    fs::copy(config().worker, &worker).unwrap();
+    let engine = Engine::start(EngineConfig { worker: worker.clone(), ..config() }).unwrap();
+    let mut session = load(&engine, "mlp-train");
+
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let mut moments: Vec<u64> = (0..KILLS).map(|_| rng.random_range(0..STEPS as u64)).collect();
+    moments.sort_unstable();
+    let step = AtomicU64::new(0);
+    let kills = AtomicU64::new(0);
+    let got = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for moment in moments {
+                while step.load(Ordering::Acquire) < moment {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+                std::thread::sleep(Duration::from_micros(rng.random_range(0..1500)));
+                // All kinds of workers are hit: the session's own, frozen ones, the stem.
+                let victim = loop {
+                    if let Some(pid) = processes_of(&worker).choose(&mut rng) {
+                        break rustix::process::Pid::from_raw(*pid).unwrap();
+                    }
+                };
+                let _ = rustix::process::kill_process(victim, rustix::process::Signal::KILL);
+                kills.fetch_add(1, Ordering::AcqRel);
+            }
+        });
+        run(&mut session, &passes, |done| step.store(done, Ordering::Release))
+    });
+    assert_eq!(kills.into_inner(), KILLS as u64);
+    assert!(got == expected, "the killed run ended in another program");
+}
+
+/// Processes that run this very file.
+fn processes_of(program: &Path) -> Vec<i32> {
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
+        .collect()
+}
+
+#[test]
+fn the_same_passes_give_the_same_bytes_in_every_process() {
+    let (one, other) = (engine(), engine());
+    for graph in ["gpt2-train-1l", "resnet-train", "gpt2-scan-layers-train"] {
+        let passes = random_passes(&one, 60, 3);
+        let first = run(&mut load(&one, graph), &passes, |_| {});
+        let second = run(&mut load(&other, graph), &passes, |_| {});
+        assert!(first == second, "{graph} differs between two processes");
+    }
+}

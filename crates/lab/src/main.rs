@@ -1,0 +1,51 @@
+//! Experiments and benchmarks whose results are committed, each by one command.
+
+#![forbid(unsafe_code)]
+
+mod episodes;
+mod fuzz;
+mod graphs;
+mod overhead;
+mod pass_table;
+mod search;
+mod transport;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Experiments and benchmarks of XLA Gym.
+#[derive(Parser)]
+#[command(name = "xla-gym-lab", version)]
+enum Lab {
+    #[command(flatten)]
+    Command(Command),
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Which pass changes which graph: every pass on every test graph.
+    PassTable(pass_table::Args),
+    /// Random pass orders on random graphs: what fails, and whether what is left still computes
+    /// the same.
+    Episodes(episodes::Args),
+    /// Broken files into the loader.
+    Fuzz(fuzz::Args),
+    /// What the engine client adds to the passes' own time.
+    Overhead(overhead::Args),
+    /// Pipes against a socket pair, for messages of the size of ours.
+    Transport(transport::Args),
+    /// The best of many random pass orders for one graph.
+    Search(search::Args),
+}
+
+fn main() -> Result<()> {
+    let Lab::Command(command) = Lab::parse();
+    match command {
+        Command::PassTable(args) => pass_table::run(args),
+        Command::Episodes(args) => episodes::run(args),
+        Command::Fuzz(args) => fuzz::run(args),
+        Command::Overhead(args) => overhead::run(args),
+        Command::Transport(args) => transport::run(args),
+        Command::Search(args) => search::run(args),
+    }
+}

@@ -1,0 +1,94 @@
+//! The best of many random pass orders.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use rand::{Rng, SeedableRng, seq::IndexedRandom};
+use rand_chacha::ChaCha8Rng;
+use xla_gym_engine::{Session, protocol::{Observe, PassId}};
+use xla_gym_score::{OPTIONAL, Start, apply_all, run_default, start_session};
+
+use crate::graphs;
+
+/// The best of many random pass orders for one graph.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The graph.
+    file: PathBuf,
+
+    /// How many orders.
+    #[arg(long, default_value_t = 200)]
+    tries: u32,
+
+    /// Passes in each.
+    #[arg(long, default_value_t = 30)]
+    length: usize,
+
+    /// Count operations just before layout assignment (slow) instead of at the end of the order.
+    #[arg(long)]
+    legal: bool,
+
+    /// Seed.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let engine = graphs::engine(10)?;
+    let mut session = engine.load_file(&args.file)?;
+    let mut start = start_session(&mut session, Start::Emitted)?;
+    let passes: Vec<PassId> = graphs::usable_passes(&engine)
+        .into_iter()
+        .filter(|pass| {
+            let pass = &engine.hello().passes[usize::from(pass.0)];
+            matches!(pass.kind.as_str(), "simplifier" | "call graph" | "loop" | "normaliser")
+        })
+        .collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
+    let mut best: Option<(u64, Vec<PassId>)> = None;
+    let bar = graphs::progress(args.tries.into(), "orders");
+    for _ in 0..args.tries {
+        let mut session = start.fork()?;
+        let length = rng.random_range(args.length / 2..=args.length);
+        let order: Vec<PassId> =
+            (0..length).filter_map(|_| passes.choose(&mut rng).copied()).collect();
+        apply_all(&mut session, &order)?;
+        if let Some(value) = value(&mut session, args.legal)
+            && best.as_ref().is_none_or(|(least, _)| value < *least)
+        {
+            let order = session.steps().to_vec();
+            bar.println(format!("{value} operations after {} passes", order.len()));
+            best = Some((value, order));
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let Some((least, mut order)) = best else { anyhow::bail!("no order gave a valid program") };
+    // Leave out whatever is not needed for the result.
+    let mut index = 0;
+    while index < order.len() {
+        let mut shorter = order.clone();
+        shorter.remove(index);
+        let mut session = start.fork()?;
+        apply_all(&mut session, &shorter)?;
+        if value(&mut session, args.legal).is_some_and(|value| value <= least) {
+            order = shorter;
+        } else {
+            index += 1;
+        }
+    }
+    let names: Vec<&str> = order.iter().map(|&pass| engine.pass_name(pass)).collect();
+    println!("{least} operations: {}", names.join(","));
+    Ok(())
+}
+
+/// Operations, if the state is valid.
+fn value(session: &mut Session, legal: bool) -> Option<u64> {
+    if legal {
+        let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
+        return run_default(session, &optional).ok().map(|run| run.middle.operations);
+    }
+    let seen = session.observe(Observe::COUNTS | Observe::VERDICT).ok()?;
+    seen.verdict?.ok()?;
+    Some(seen.counts?.operations)
+}
