@@ -10,7 +10,8 @@ const SOURCES: [&str; 4] = ["cc/module.cc", "cc/passes.cc", "cc/pipeline.cc", "c
 fn engine_dir() -> PathBuf {
     println!("cargo:rerun-if-env-changed=XLA_GYM_ENGINE_DIR");
     let parent = env::var_os("XLA_GYM_ENGINE_DIR").map(PathBuf::from).unwrap_or_else(|| {
-        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../.engine")
+        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+            .join("../../.engine")
     });
     let dir = parent.join(ENGINE);
     let stamp = dir.join("engine.json");

@@ -82,9 +82,7 @@ impl Context {
 
 /// Whether an error only means that the reader of the output went away.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Reads a list of passes: names separated by commas or white space, or `@FILE` with such a list.

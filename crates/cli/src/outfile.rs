@@ -7,15 +7,18 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use xla_gym_engine::protocol::Form;
 
 /// Where and how to write a program, told by the file's name.
+#[derive(Clone)]
 pub struct OutFile {
     path: PathBuf,
     form: Form,
     compression: Compression,
 }
 
+#[derive(Clone)]
 enum Compression {
     None,
     Gzip,
@@ -25,24 +28,34 @@ enum Compression {
 impl OutFile {
     /// `.hlo`/`.txt` is HLO text, `.pb` an HloModuleProto, `.mlir` StableHLO text, `.mlirbc`
     /// StableHLO bytecode; with `.gz` or `.zst` behind it, compressed.
-    pub fn new(path: &Path) -> Result<OutFile> {
+    fn new(path: PathBuf) -> Result<OutFile> {
         let extension = path.extension().and_then(OsStr::to_str);
         let (compression, inner) = match extension {
             Some("gz") => (Compression::Gzip, path.with_extension("")),
             Some("zst") => (Compression::Zstd, path.with_extension("")),
-            _ => (Compression::None, path.to_owned()),
+            _ => (Compression::None, path.clone()),
         };
         let form = match inner.extension().and_then(OsStr::to_str) {
             Some("hlo" | "txt") => Form::Text,
             Some("pb") => Form::Binary,
             Some("mlir") => Form::PortableText,
             Some("mlirbc" | "bc") => Form::PortableBinary,
-            _ => bail!(
-                "{}: the name must end in .hlo, .txt, .pb, .mlir or .mlirbc (and .gz or .zst)",
-                path.display()
-            ),
+            _ => bail!("the name must end in .hlo, .txt, .pb, .mlir or .mlirbc (and .gz or .zst)"),
         };
-        Ok(OutFile { path: path.to_owned(), form, compression })
+        // Known now, it does not cost the work whose result is to be written.
+        if path.is_dir() {
+            bail!("it is a directory");
+        }
+        let folder = folder_of(&path);
+        if !folder.is_dir() {
+            bail!("there is no directory {}", folder.display());
+        }
+        Ok(OutFile { path, form, compression })
+    }
+
+    /// For arguments: a name that cannot be written to is wrong usage.
+    pub fn parser() -> impl TypedValueParser<Value = OutFile> {
+        PathBufValueParser::new().try_map(OutFile::new)
     }
 
     /// In which form to ask the compiler for the program.
@@ -68,12 +81,8 @@ impl OutFile {
 
 /// Writes a file whole or not at all, whatever happens in between.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     let write = || -> Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
         file.write_all(bytes)?;
         // Temporary files are private; a result is as readable as other new files.
         #[cfg(unix)]
@@ -81,8 +90,15 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
             use std::os::unix::fs::PermissionsExt;
             file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
         }
-        file.persist(path)?;
+        file.persist(path).map_err(|error| error.error)?;
         Ok(())
     };
     write().with_context(|| format!("{} cannot be written", path.display()))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }

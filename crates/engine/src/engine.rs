@@ -342,7 +342,16 @@ fn similar<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
             let base = candidate_plain.split(':').next().unwrap_or_default();
             let distance = edit_distance(&wanted, &candidate_plain);
             let contained = wanted.len() >= 3 && candidate_plain.contains(&wanted);
-            (if base == wanted { 0 } else if contained { 1 } else { distance }, candidate)
+            (
+                if base == wanted {
+                    0
+                } else if contained {
+                    1
+                } else {
+                    distance
+                },
+                candidate,
+            )
         })
         .filter(|(distance, _)| *distance <= 1 + wanted.len() / 4)
         .collect();

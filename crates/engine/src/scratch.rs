@@ -44,7 +44,8 @@ impl Scratch {
         observe: Observe,
     ) -> Result<PipelineReport, EngineError> {
         let doing = "the compiler's own pipeline";
-        let request = Request::Pipeline { program: self.program, options: options.clone(), observe };
+        let request =
+            Request::Pipeline { program: self.program, options: options.clone(), observe };
         match self.ask(&request, doing)? {
             Reply::Pipeline(report) => Ok(*report),
             other => Err(unexpected(doing, &other)),

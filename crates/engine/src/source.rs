@@ -78,11 +78,8 @@ impl Source {
         let (form, reader): (_, Box<dyn Read>) = match bytes.as_slice() {
             [0x1f, 0x8b, ..] => ("gzip", Box::new(flate2::read::MultiGzDecoder::new(&bytes[..]))),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                let broken = |error| SourceError::Compression {
-                    name: name.to_owned(),
-                    form: "zstd",
-                    error,
-                };
+                let broken =
+                    |error| SourceError::Compression { name: name.to_owned(), form: "zstd", error };
                 ("zstd", Box::new(zstd::stream::read::Decoder::new(&bytes[..]).map_err(broken)?))
             }
             _ => return Ok(Source { name: name.into(), bytes: bytes.into() }),
@@ -148,9 +145,6 @@ mod tests {
     #[test]
     fn a_compression_bomb_is_refused() {
         let bomb = zstd::encode_all(io::repeat(0).take(MAX_BYTES + 10), 1).unwrap();
-        assert!(matches!(
-            Source::from_bytes("bomb", bomb),
-            Err(SourceError::TooLarge { .. })
-        ));
+        assert!(matches!(Source::from_bytes("bomb", bomb), Err(SourceError::TooLarge { .. })));
     }
 }

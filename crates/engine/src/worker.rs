@@ -4,11 +4,11 @@ use std::{
     fs::File,
     io::{ErrorKind, IoSlice, Read, Seek, SeekFrom},
     mem::MaybeUninit,
+    net::Shutdown,
     os::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
-    net::Shutdown,
     path::Path,
     process::{Child, ExitStatus},
     thread,
@@ -58,8 +58,7 @@ impl Worker {
     /// Starts a process from a program file.
     pub fn start(program: &Path, limits: Limits) -> Result<Worker, String> {
         let errors = memory_file()?;
-        let (child, socket) =
-            spawn::start(program, &errors).map_err(|error| error.to_string())?;
+        let (child, socket) = spawn::start(program, &errors).map_err(|error| error.to_string())?;
         let process = open_process(child.id() as i32);
         Ok(Worker::new(socket, errors, process, Some(child), limits))
     }
@@ -213,9 +212,10 @@ impl Drop for Worker {
 
 /// The line that says why: XLA's fatal log line without its date, thread and trace.
 fn last_message(words: &str) -> String {
-    let fatal = words.lines().rev().find(|line| {
-        line.contains("Check failed") || line.starts_with('F') && line.contains("] ")
-    });
+    let fatal = words
+        .lines()
+        .rev()
+        .find(|line| line.contains("Check failed") || line.starts_with('F') && line.contains("] "));
     let line = fatal
         .or_else(|| words.lines().rev().find(|line| !line.trim().is_empty()))
         .unwrap_or_default();

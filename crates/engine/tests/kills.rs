@@ -203,7 +203,7 @@ fn host_process() {
         worker: worker.clone().into(),
         limits: LIMITS,
         quarantine: None,
-        warm_workers: 2,
+        warm_workers: 30,
         freeze_after: Duration::ZERO,
     };
     match role.as_str() {

@@ -81,24 +81,37 @@ fn a_fingerprint_sees_what_matters_and_nothing_else() {
     let check = |body: &str, same: bool| {
         assert_eq!(fingerprint(&module(body)) == fingerprint(&base), same, "{body}");
     };
-    check("p = f32[4]{0} parameter(0)\n ROOT q = f32[4]{0} add(p, p), metadata={op_name=\"z\"}", true);
+    check(
+        "p = f32[4]{0} parameter(0)\n ROOT q = f32[4]{0} add(p, p), metadata={op_name=\"z\"}",
+        true,
+    );
     check("x = f32[4]{0} parameter(0)\n ROOT y = f32[4]{0} multiply(x, x)", false);
     check("x = f32[5]{0} parameter(0)\n ROOT y = f32[5]{0} add(x, x)", false);
     check("x = bf16[4]{0} parameter(0)\n ROOT y = bf16[4]{0} add(x, x)", false);
 
     // Attributes, constants and the order of operands each count.
     let pairs = [
-        ("x = f32[2,4] parameter(0)\n ROOT y = f32[2,2] slice(x), slice={[0:2],[0:2]}",
-         "x = f32[2,4] parameter(0)\n ROOT y = f32[2,2] slice(x), slice={[0:2],[1:3]}"),
+        (
+            "x = f32[2,4] parameter(0)\n ROOT y = f32[2,2] slice(x), slice={[0:2],[0:2]}",
+            "x = f32[2,4] parameter(0)\n ROOT y = f32[2,2] slice(x), slice={[0:2],[1:3]}",
+        ),
         ("ROOT c = f32[2] constant({1, 2})", "ROOT c = f32[2] constant({1, 3})"),
-        ("x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = f32[4] subtract(x, z)",
-         "x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = f32[4] subtract(z, x)"),
-        ("x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = pred[4] compare(x, z), direction=LT",
-         "x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = pred[4] compare(x, z), direction=GT"),
-        ("x = f32[4,4] parameter(0)\n ROOT y = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
-         "x = f32[4,4] parameter(0)\n ROOT y = f32[4,4] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
-        ("x = s32[4] parameter(0)\n ROOT y = s32[4,4] broadcast(x), dimensions={0}",
-         "x = s32[4] parameter(0)\n ROOT y = s32[4,4] broadcast(x), dimensions={1}"),
+        (
+            "x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = f32[4] subtract(x, z)",
+            "x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = f32[4] subtract(z, x)",
+        ),
+        (
+            "x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = pred[4] compare(x, z), direction=LT",
+            "x = f32[4] parameter(0)\n z = f32[4] parameter(1)\n ROOT y = pred[4] compare(x, z), direction=GT",
+        ),
+        (
+            "x = f32[4,4] parameter(0)\n ROOT y = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+            "x = f32[4,4] parameter(0)\n ROOT y = f32[4,4] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        ),
+        (
+            "x = s32[4] parameter(0)\n ROOT y = s32[4,4] broadcast(x), dimensions={0}",
+            "x = s32[4] parameter(0)\n ROOT y = s32[4,4] broadcast(x), dimensions={1}",
+        ),
     ];
     for (a, b) in pairs {
         assert_ne!(fingerprint(&module(a)), fingerprint(&module(b)), "{a}\n{b}");
@@ -201,7 +214,9 @@ fn fifty_kills_in_a_thousand_steps_change_nothing() {
     let mut session = load(&engine, "mlp-train");
 
     let mut rng = ChaCha8Rng::seed_from_u64(11);
-    let mut moments: Vec<u64> = (0..KILLS).map(|_| rng.random_range(0..STEPS as u64)).collect();
+    // Not so late that the run is over before the last kill.
+    let last = STEPS as u64 - 100;
+    let mut moments: Vec<u64> = (0..KILLS).map(|_| rng.random_range(0..last)).collect();
     moments.sort_unstable();
     let step = AtomicU64::new(0);
     let kills = AtomicU64::new(0);
@@ -214,6 +229,7 @@ fn fifty_kills_in_a_thousand_steps_change_nothing() {
                 std::thread::sleep(Duration::from_micros(rng.random_range(0..1500)));
                 // All kinds of workers are hit: the session's own, frozen ones, the stem.
                 let victim = loop {
+                    assert!(step.load(Ordering::Acquire) < STEPS as u64, "the run was too fast");
                     if let Some(pid) = processes_of(&worker).choose(&mut rng) {
                         break rustix::process::Pid::from_raw(*pid).unwrap();
                     }
@@ -243,8 +259,38 @@ fn the_same_passes_give_the_same_bytes_in_every_process() {
     let (one, other) = (engine(), engine());
     for graph in ["gpt2-train-1l", "resnet-train", "gpt2-scan-layers-train"] {
         let passes = random_passes(&one, 60, 3);
-        let first = run(&mut load(&one, graph), &passes, |_| {});
+        let mut session = load(&one, graph);
+        let first = run(&mut session, &passes, |_| {});
+        // What was remembered along the way is what a fresh look finds.
+        let printed = xla_gym_engine::Source::from_bytes(graph, first.clone()).unwrap();
+        let fresh = other.load(&printed).unwrap().fingerprint().unwrap();
+        assert_eq!(session.fingerprint().unwrap(), fresh, "{graph}");
         let second = run(&mut load(&other, graph), &passes, |_| {});
         assert!(first == second, "{graph} differs between two processes");
     }
+}
+
+/// Everything that is remembered about a state rests on this.
+#[test]
+fn a_pass_that_says_it_changed_nothing_changed_nothing() {
+    let engine = engine();
+    let mut liars = Vec::new();
+    let mut graphs = 0;
+    for entry in fs::read_dir(testdata("graphs")).unwrap() {
+        let mut session = engine.load_file(entry.unwrap().path()).unwrap();
+        let start = session.fork().unwrap().fingerprint().unwrap();
+        for (id, pass) in engine.hello().passes.iter().enumerate() {
+            let mut own = session.fork().unwrap();
+            match own.apply(PassId(id as u16), Observe::FINGERPRINT) {
+                Ok(step) if step.changed == (step.observation.fingerprint != Some(start)) => {}
+                Ok(step) if step.changed => {} // Changed and back, or only a name: harmless.
+                Ok(_) => liars.push((pass.name.clone(), session.source().name.to_string())),
+                Err(EngineError::Pass(_)) => {}
+                Err(error) => panic!("{}: {error}", pass.name),
+            }
+        }
+        graphs += 1;
+    }
+    assert!(graphs >= 20 && engine.hello().passes.len() >= 80);
+    assert_eq!(liars, []);
 }

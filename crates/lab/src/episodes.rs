@@ -178,9 +178,15 @@ impl Lab {
                         PassFailure::Quarantined(entry) => format!("quarantined ({})", entry.kind),
                         failure => failure.kind().to_owned(),
                     };
-                    *seen.failures.entry(kind).or_default().entry(error.pass.clone()).or_default() += 1;
+                    *seen
+                        .failures
+                        .entry(kind)
+                        .or_default()
+                        .entry(error.pass.clone())
+                        .or_default() += 1;
                     if !matches!(error.failure, PassFailure::Quarantined(_)) {
-                        let message = format!("{}: {}", error.pass, shorten(&error.failure.to_string()));
+                        let message =
+                            format!("{}: {}", error.pass, shorten(&error.failure.to_string()));
                         *seen.messages.entry(message).or_default() += 1;
                     }
                 }
@@ -247,7 +253,8 @@ impl Lab {
         let (mut good, mut bad) = (0, steps.len());
         while good + 1 < bad {
             let middle = (good + bad) / 2;
-            let mut session = self.starts[graph].lock().expect("no thread panics").session.fork()?;
+            let mut session =
+                self.starts[graph].lock().expect("no thread panics").session.fork()?;
             session.multistep(&steps[..middle], Observe::NOTHING, |_| {})?;
             match self.compare(graph, &mut session)?.verdict {
                 Verdict::Different { .. } => bad = middle,

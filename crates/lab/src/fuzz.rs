@@ -144,7 +144,8 @@ fn replace_number(bytes: &mut Vec<u8>, at: usize, rng: &mut ChaCha8Rng) {
     let Some(start) = bytes[at..].iter().position(u8::is_ascii_digit).map(|i| at + i) else {
         return;
     };
-    let end = bytes[start..].iter().position(|b| !b.is_ascii_digit()).map_or(bytes.len(), |i| start + i);
+    let end =
+        bytes[start..].iter().position(|b| !b.is_ascii_digit()).map_or(bytes.len(), |i| start + i);
     let number = NUMBERS.choose(rng).copied().unwrap_or("0");
     bytes.splice(start..end, number.bytes());
 }

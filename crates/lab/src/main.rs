@@ -34,7 +34,7 @@ enum Command {
     Overhead(overhead::Args),
     /// Pipes against a socket pair, for messages of the size of ours.
     Transport(transport::Args),
-    /// The best of many random pass orders for one graph.
+    /// A better pass order for one graph.
     Search(search::Args),
 }
 

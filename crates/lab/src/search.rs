@@ -1,16 +1,20 @@
-//! The best of many random pass orders.
+//! A better pass order for one graph: random orders, then small changes to the best.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
-use xla_gym_engine::{Session, protocol::{Observe, PassId}};
+use xla_gym_engine::{
+    Session,
+    protocol::{Observe, PassId},
+};
 use xla_gym_score::{OPTIONAL, Start, apply_all, run_default, start_session};
 
 use crate::graphs;
 
-/// The best of many random pass orders for one graph.
+/// A better pass order for one graph: random orders, then small changes to the best, then
+/// without what is not needed.
 #[derive(clap::Args)]
 pub struct Args {
     /// The graph.
@@ -47,18 +51,23 @@ pub fn run(args: Args) -> Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
     let mut best: Option<(u64, Vec<PassId>)> = None;
     let bar = graphs::progress(args.tries.into(), "orders");
-    for _ in 0..args.tries {
+    for attempt in 0..args.tries {
+        let order = match &best {
+            Some((_, order)) if attempt > args.tries / 3 => mutate(order, &passes, &mut rng),
+            _ => {
+                let length = rng.random_range(args.length / 2..=args.length);
+                (0..length).filter_map(|_| passes.choose(&mut rng).copied()).collect()
+            }
+        };
         let mut session = start.fork()?;
-        let length = rng.random_range(args.length / 2..=args.length);
-        let order: Vec<PassId> =
-            (0..length).filter_map(|_| passes.choose(&mut rng).copied()).collect();
         apply_all(&mut session, &order)?;
         if let Some(value) = value(&mut session, args.legal)
-            && best.as_ref().is_none_or(|(least, _)| value < *least)
+            && best.as_ref().is_none_or(|(least, _)| value <= *least)
         {
-            let order = session.steps().to_vec();
-            bar.println(format!("{value} operations after {} passes", order.len()));
-            best = Some((value, order));
+            if best.as_ref().is_none_or(|(least, _)| value < *least) {
+                eprintln!("try {attempt}: {value} operations after {} passes", order.len());
+            }
+            best = Some((value, session.steps().to_vec()));
         }
         bar.inc(1);
     }
@@ -80,6 +89,23 @@ pub fn run(args: Args) -> Result<()> {
     let names: Vec<&str> = order.iter().map(|&pass| engine.pass_name(pass)).collect();
     println!("{least} operations: {}", names.join(","));
     Ok(())
+}
+
+/// One to three insertions, removals, replacements or swaps.
+fn mutate(order: &[PassId], passes: &[PassId], rng: &mut ChaCha8Rng) -> Vec<PassId> {
+    let mut order = order.to_vec();
+    for _ in 0..rng.random_range(1..=3) {
+        let at = rng.random_range(0..=order.len());
+        let Some(&pass) = passes.choose(rng) else { break };
+        match rng.random_range(0..4) {
+            0 => order.insert(at, pass),
+            1 if at < order.len() => drop(order.remove(at)),
+            2 if at < order.len() => order[at] = pass,
+            3 if at + 1 < order.len() => order.swap(at, at + 1),
+            _ => {}
+        }
+    }
+    order
 }
 
 /// Operations, if the state is valid.

@@ -37,8 +37,7 @@ pub fn run(args: Args) -> Result<()> {
 fn pipes(size: usize, rounds: usize) -> Result<f64> {
     let (child_in, mut to_child) = pipe()?;
     let (mut from_child, child_out) = pipe()?;
-    let mut child =
-        Command::new("cat").stdin(child_in).stdout(child_out).spawn().context("cat")?;
+    let mut child = Command::new("cat").stdin(child_in).stdout(child_out).spawn().context("cat")?;
     let result = ping(size, rounds, |message| {
         to_child.write_all(message)?;
         from_child.read_exact(message)

@@ -174,7 +174,9 @@ fn values(array: &Array) -> Vec<f64> {
         "f32" | "c64" => read!(f32, 4),
         "bf16" => bytes
             .chunks_exact(2)
-            .map(|chunk| f32::from_bits(u32::from(chunk[1]) << 24 | u32::from(chunk[0]) << 16).into())
+            .map(|chunk| {
+                f32::from_bits(u32::from(chunk[1]) << 24 | u32::from(chunk[0]) << 16).into()
+            })
             .collect(),
         "f16" => bytes
             .chunks_exact(2)

@@ -113,9 +113,18 @@ mod tests {
 
     #[test]
     fn every_type_has_its_width() {
-        for (dtype, width) in
-            [("f64", 8), ("f32", 4), ("bf16", 2), ("f16", 2), ("c64", 8), ("c128", 16), ("pred", 1), ("s8", 1), ("u16", 2), ("s64", 8)]
-        {
+        for (dtype, width) in [
+            ("f64", 8),
+            ("f32", 4),
+            ("bf16", 2),
+            ("f16", 2),
+            ("c64", 8),
+            ("c128", 16),
+            ("pred", 1),
+            ("s8", 1),
+            ("u16", 2),
+            ("s64", 8),
+        ] {
             let arrays = make_inputs(&[spec(dtype, None)], 0, 0, Range::Positive);
             assert_eq!(arrays[0].bytes.len(), 15 * width, "{dtype}");
         }

@@ -269,6 +269,11 @@ impl Observe {
     pub fn has(self, other: Observe) -> bool {
         self.0 & other.0 == other.0
     }
+
+    /// What is asked for here and not there.
+    pub fn without(self, other: Observe) -> Observe {
+        Observe(self.0 & !other.0)
+    }
 }
 
 impl BitOr for Observe {
@@ -291,6 +296,41 @@ pub struct Observation {
     pub fingerprint: Option<Fingerprint>,
     /// Whether the compiler's verifier accepts the program, or why not.
     pub verdict: Option<Result<(), String>>,
+}
+
+impl Observation {
+    /// What is known.
+    pub fn known(&self) -> Observe {
+        let part = |known: bool, part: Observe| if known { part } else { Observe::NOTHING };
+        part(self.counts.is_some(), Observe::COUNTS)
+            | part(self.opcodes.is_some(), Observe::OPCODES)
+            | part(self.cost.is_some(), Observe::COST)
+            | part(self.fingerprint.is_some(), Observe::FINGERPRINT)
+            | part(self.verdict.is_some(), Observe::VERDICT)
+    }
+
+    /// Adds what another observation of the same state knows.
+    pub fn add(&mut self, other: Observation) {
+        self.counts = other.counts.or(self.counts.take());
+        self.opcodes = other.opcodes.or(self.opcodes.take());
+        self.cost = other.cost.or(self.cost.take());
+        self.fingerprint = other.fingerprint.or(self.fingerprint.take());
+        self.verdict = other.verdict.or(self.verdict.take());
+    }
+
+    /// Only what is asked for.
+    pub fn select(&self, observe: Observe) -> Observation {
+        fn part<T: Clone>(wanted: bool, value: &Option<T>) -> Option<T> {
+            if wanted { value.clone() } else { None }
+        }
+        Observation {
+            counts: part(observe.has(Observe::COUNTS), &self.counts),
+            opcodes: part(observe.has(Observe::OPCODES), &self.opcodes),
+            cost: part(observe.has(Observe::COST), &self.cost),
+            fingerprint: part(observe.has(Observe::FINGERPRINT), &self.fingerprint),
+            verdict: part(observe.has(Observe::VERDICT), &self.verdict),
+        }
+    }
 }
 
 /// Sizes of a program.

@@ -49,10 +49,7 @@ pub fn run_default(session: &mut Session, disable: &[String]) -> Result<DefaultR
 
 /// The optimisation passes of XLA's own run, before layout assignment, as passes of ours: the
 /// same order, the same repetitions, the compiler's own options.
-pub fn default_passes(
-    session: &Session,
-    default: &DefaultRun,
-) -> Result<Vec<PassId>, EngineError> {
+pub fn default_passes(session: &Session, default: &DefaultRun) -> Result<Vec<PassId>, EngineError> {
     default.passes[..default.passes_before_layout]
         .iter()
         .filter(|pass| is_optimisation(&pass.pass))
@@ -92,7 +89,5 @@ pub fn run_without_legalisation(
 }
 
 pub(crate) fn counts(observation: &Observation) -> Result<Counts, EngineError> {
-    observation
-        .counts
-        .ok_or_else(|| EngineError::Internal("the worker gave no counts".to_owned()))
+    observation.counts.ok_or_else(|| EngineError::Internal("the worker gave no counts".to_owned()))
 }

@@ -115,10 +115,7 @@ pub fn score(
             prefix: prefix.end.operations,
             replace: replace.end.operations,
         },
-        skipped: skipped
-            .into_iter()
-            .map(|error| (error.pass, error.failure.to_string()))
-            .collect(),
+        skipped: skipped.into_iter().map(|error| (error.pass, error.failure.to_string())).collect(),
     };
     Ok((score, default, result))
 }
@@ -138,10 +135,7 @@ pub fn start_session(session: &mut Session, start: Start) -> Result<Session, Eng
 }
 
 /// Applies passes one after the other; those that fail are left out and returned.
-pub fn apply_all(
-    session: &mut Session,
-    passes: &[PassId],
-) -> Result<Vec<PassError>, EngineError> {
+pub fn apply_all(session: &mut Session, passes: &[PassId]) -> Result<Vec<PassError>, EngineError> {
     let mut failed = Vec::new();
     let mut rest = passes;
     while !rest.is_empty() {

@@ -31,10 +31,12 @@ fn set_timer(duration: Duration) {
 
 /// Lets the process map at most `bytes` more than it has mapped now.
 pub fn limit_memory(bytes: u64) {
-    let limit = mapped_bytes().saturating_add(bytes);
-    let limit = libc::rlimit { rlim_cur: limit, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: a plain system call on a value that lives long enough.
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: plain system calls on a value that lives long enough. The hard limit stays what
+    // the user's shell or the system has made it; asking for more would be refused.
     unsafe {
+        libc::getrlimit(libc::RLIMIT_AS, &mut limit);
+        limit.rlim_cur = mapped_bytes().saturating_add(bytes).min(limit.rlim_max);
         libc::setrlimit(libc::RLIMIT_AS, &limit);
     }
 }

@@ -16,8 +16,9 @@ use std::{
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use xla_gym_protocol::{
-    ExecutableId, Failure, FailureKind, FrameError, Hello, Limits, Observation, PROTOCOL_VERSION,
-    ProgramId, Reply, Request, Step, WORKER_SOCKET_FD, read_frame, write_frame,
+    ExecutableId, Failure, FailureKind, FrameError, Hello, Limits, Observation, Observe,
+    PROTOCOL_VERSION, PassId, ProgramId, Reply, Request, Step, WORKER_SOCKET_FD, read_frame,
+    write_frame,
 };
 
 use crate::{
@@ -79,8 +80,33 @@ fn immediate_exit(status: i32) -> ! {
 
 /// A program, or what is left of it after a pass failed on it.
 enum Slot<P> {
-    Intact(P),
+    Intact(Loaded<P>),
     Broken,
+}
+
+/// A program and what is known of its present state: most passes change nothing, and looking
+/// again would cost more than many of them.
+struct Loaded<P> {
+    program: P,
+    seen: Observation,
+}
+
+impl<P> Loaded<P> {
+    fn new(program: P) -> Slot<P> {
+        Slot::Intact(Loaded { program, seen: Observation::default() })
+    }
+
+    fn observe<C: Compiler<Program = P>>(
+        &mut self,
+        compiler: &mut C,
+        observe: Observe,
+    ) -> Observation {
+        let missing = observe.without(self.seen.known());
+        if missing != Observe::NOTHING {
+            self.seen.add(compiler.observe(&mut self.program, missing));
+        }
+        self.seen.select(observe)
+    }
 }
 
 struct Server<C: Compiler> {
@@ -139,8 +165,8 @@ impl<C: Compiler> Server<C> {
                 Reply::Loaded { program: self.insert(program), threads: limits::threads() }
             }
             Request::Observe { program, observe } => {
-                let (compiler, program) = self.program(program)?;
-                Reply::Observation(compiler.observe(program, observe))
+                let (compiler, loaded) = self.loaded(program)?;
+                Reply::Observation(loaded.observe(compiler, observe))
             }
             Request::Breakdown { program } => {
                 let (compiler, program) = self.program(program)?;
@@ -158,7 +184,7 @@ impl<C: Compiler> Server<C> {
             Request::Restore { program, from } => {
                 let (compiler, from) = self.program(from)?;
                 let copy = compiler.copy(from);
-                self.programs.insert(program, Slot::Intact(copy));
+                self.programs.insert(program, Loaded::new(copy));
                 Reply::Done
             }
             Request::Drop { program } => {
@@ -194,8 +220,7 @@ impl<C: Compiler> Server<C> {
                 let (compiler, executable) = self.executable(executable)?;
                 let nanos =
                     (0..runs).map(|_| compiler.execute(executable)).collect::<Result<_, _>>()?;
-                let outputs =
-                    if outputs { compiler.outputs(executable)? } else { Vec::new() };
+                let outputs = if outputs { compiler.outputs(executable)? } else { Vec::new() };
                 Reply::Executed { nanos, outputs }
             }
         })
@@ -226,21 +251,24 @@ impl<C: Compiler> Server<C> {
     fn apply(
         &mut self,
         id: ProgramId,
-        passes: &[xla_gym_protocol::PassId],
-        observe: xla_gym_protocol::Observe,
+        passes: &[PassId],
+        observe: Observe,
     ) -> Result<Option<Reply>, FrameError> {
         for &pass in passes {
             limits::arm(Duration::from_millis(self.limits.pass_millis));
-            let (compiler, program) = match self.program(id) {
+            let (compiler, loaded) = match self.loaded(id) {
                 Ok(found) => found,
                 Err(failure) => return Ok(Some(Reply::Failed(failure))),
             };
             let start = Instant::now();
-            let outcome = compiler.apply(program, pass);
+            let outcome = compiler.apply(&mut loaded.program, pass);
             let nanos = start.elapsed().as_nanos() as u64;
             let broken = outcome.is_err();
+            if outcome != Ok(false) {
+                loaded.seen = Observation::default();
+            }
             let observation =
-                if broken { Observation::default() } else { compiler.observe(program, observe) };
+                if broken { Observation::default() } else { loaded.observe(compiler, observe) };
             // Not while the client, which may be slow to read, is waited for; and an alarm that
             // went off after the answer would be blamed on the next pass.
             limits::disarm();
@@ -285,13 +313,17 @@ impl<C: Compiler> Server<C> {
 
     fn insert(&mut self, program: C::Program) -> ProgramId {
         let id = ProgramId(self.fresh_id());
-        self.programs.insert(id, Slot::Intact(program));
+        self.programs.insert(id, Loaded::new(program));
         id
     }
 
     fn program(&mut self, id: ProgramId) -> Result<(&mut C, &mut C::Program), Failure> {
+        self.loaded(id).map(|(compiler, loaded)| (compiler, &mut loaded.program))
+    }
+
+    fn loaded(&mut self, id: ProgramId) -> Result<(&mut C, &mut Loaded<C::Program>), Failure> {
         match self.programs.get_mut(&id) {
-            Some(Slot::Intact(program)) => Ok((&mut self.compiler, program)),
+            Some(Slot::Intact(loaded)) => Ok((&mut self.compiler, loaded)),
             Some(Slot::Broken) => Err(failed(
                 FailureKind::Misuse,
                 "a pass failed on this program and may have left it half changed",

@@ -7,7 +7,10 @@
 //! Invariant: no XLA type leaves this crate, and no Rust error type enters it; C++ reports errors
 //! by exception, which `cxx` turns into [`cxx::Exception`].
 
-#![allow(missing_docs, reason = "the bridge's fields are documented with the protocol types they become")]
+#![allow(
+    missing_docs,
+    reason = "the bridge's fields are documented with the protocol types they become"
+)]
 
 #[cxx::bridge(namespace = "xla_gym")]
 #[allow(unsafe_code, reason = "cxx declares the foreign functions")]

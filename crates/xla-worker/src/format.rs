@@ -7,6 +7,8 @@ pub enum Format {
     HloText,
     /// MLIR text or bytecode.
     StableHlo,
+    /// Text without the beginning of either; XLA reads bare instructions, too.
+    OtherText,
     /// A serialised `HloModuleProto` or `HloProto`.
     Proto,
     /// Nothing but white space.
@@ -32,12 +34,25 @@ impl Format {
             {
                 Format::StableHlo
             }
-            // Text that is neither is most likely HLO text with an error in its first line;
-            // XLA's parser says where.
-            _ if looks_like_text(text) => Format::HloText,
+            _ if looks_like_text(text) => Format::OtherText,
             _ => Format::Proto,
         }
     }
+}
+
+/// The first line of HLO text with a constant whose value was left out, as XLA prints large ones
+/// unless asked not to.
+pub fn elided_constant(text: &[u8]) -> Option<usize> {
+    let text = String::from_utf8_lossy(text);
+    if !text.contains("{...}") {
+        return None;
+    }
+    let elided = |line: &str| {
+        let value = line.split_once("constant(").map_or("", |(_, rest)| rest);
+        // Quoted text is metadata.
+        value.split('"').next().is_some_and(|value| value.contains("{...}"))
+    };
+    text.lines().position(elided).map(|index| index + 1)
 }
 
 fn skip_blank_and_comments(mut bytes: &[u8]) -> &[u8] {
@@ -75,7 +90,16 @@ mod tests {
         check(b"\x0a\x05jit_f\x12\x04main", Format::Proto);
         check(b"", Format::Empty);
         check(b" \n\t// nothing else", Format::Empty);
-        check(b"hello, world", Format::HloText);
+        check(b"hello, world", Format::OtherText);
         check(&[0xde, 0xad, 0xbe, 0xef], Format::Proto);
+    }
+
+    #[test]
+    fn constants_without_their_value_are_found() {
+        let line = |text: &str| elided_constant(text.as_bytes());
+        assert_eq!(line("HloModule m\n a = f32[2] constant({1, 2})\n"), None);
+        assert_eq!(line("HloModule m\n\n a = f32[2] constant({...})\n"), Some(3));
+        assert_eq!(line("a = (f32[], f32[9]) constant((1, {...}))"), Some(1));
+        assert_eq!(line("a = f32[] constant(1), metadata={op_name=\"{...}\"}"), None);
     }
 }

@@ -18,7 +18,7 @@ use xla_gym_worker::{Compiler, Description, failed, serve};
 use xla_gym_xla_shim::{self as xla, UniquePtr};
 
 use dump::DumpDir;
-use format::Format;
+use format::{Format, elided_constant};
 use message::readable;
 
 /// The version of the wheel that carries XLA; set-up pins the same.
@@ -26,6 +26,11 @@ const VERSION: &str = "tensorflow-2.21.0";
 
 /// Counts must not depend on the machine's number of cores, which the CPU pipeline looks at.
 const COUNTING_THREADS: i32 = 1;
+
+const ELIDED: &str = "the value of a constant was left out, `{...}`: print the program with its large \
+    constants (as_hlo_text(print_large_constants=True) in JAX, --xla_dump_large_constants in XLA)";
+
+const NEITHER: &str = "\n(the text starts neither with `HloModule` nor like an MLIR module, so it was read as bare HLO)";
 
 struct Xla;
 
@@ -69,13 +74,27 @@ impl Compiler for Xla {
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<Self::Program, Failure> {
-        let loaded = match Format::of(bytes) {
-            Format::HloText => xla::load_hlo_text(bytes),
+        let malformed = |message: String| failed(FailureKind::Malformed, message);
+        let format = Format::of(bytes);
+        let loaded = match format {
+            Format::HloText | Format::OtherText => {
+                // XLA would make numbers up.
+                if let Some(line) = elided_constant(bytes) {
+                    return Err(malformed(format!("line {line}: {ELIDED}")));
+                }
+                xla::load_hlo_text(bytes)
+            }
             Format::StableHlo => xla::load_stablehlo(bytes),
             Format::Proto => xla::load_proto(bytes),
-            Format::Empty => return Err(failed(FailureKind::Malformed, "the file is empty")),
+            Format::Empty => return Err(malformed("the file is empty".to_owned())),
         };
-        loaded.map_err(|error| failed(FailureKind::Malformed, readable(error.what())))
+        loaded.map_err(|error| {
+            let mut message = readable(error.what());
+            if format == Format::OtherText {
+                message.push_str(NEITHER);
+            }
+            malformed(message)
+        })
     }
 
     fn apply(&mut self, program: &mut Self::Program, pass: PassId) -> Result<bool, String> {
@@ -155,7 +174,10 @@ impl Compiler for Xla {
         observe: Observe,
     ) -> Result<(PipelineReport, Option<Self::Program>, Option<Self::Program>), Failure> {
         // XLA hands the state in the middle out only as a dump file.
-        let dump = (options.middle || options.until_middle).then(DumpDir::new).transpose().map_err(refused)?;
+        let dump = (options.middle || options.until_middle)
+            .then(DumpDir::new)
+            .transpose()
+            .map_err(refused)?;
         let dump_dir = dump.as_ref().map_or("", |dir| dir.path().to_str().unwrap_or_default());
         let mut run = xla::run_pipeline(
             program,

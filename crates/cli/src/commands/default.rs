@@ -31,12 +31,12 @@ pub struct Args {
     disable: Vec<String>,
 
     /// Write the final program.
-    #[arg(long, short, value_name = "OUT")]
-    output: Option<PathBuf>,
+    #[arg(long, short, value_name = "OUT", value_parser = OutFile::parser())]
+    output: Option<OutFile>,
 
     /// Write the program from just before layout assignment.
-    #[arg(long, value_name = "OUT")]
-    middle_output: Option<PathBuf>,
+    #[arg(long, value_name = "OUT", value_parser = OutFile::parser())]
+    middle_output: Option<OutFile>,
 }
 
 #[derive(Serialize)]
@@ -48,11 +48,10 @@ struct Shown {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let outputs = [(args.middle_output, true), (args.output, false)]
+    let outputs: Vec<(OutFile, bool)> = [(args.middle_output, true), (args.output, false)]
         .into_iter()
-        .filter_map(|(path, middle)| Some((OutFile::new(&path?), middle)))
-        .map(|(output, middle)| Ok((output?, middle)))
-        .collect::<Result<Vec<_>>>()?;
+        .filter_map(|(output, middle)| Some((output?, middle)))
+        .collect();
     let engine = context.engine()?;
     let mut session = context.load(&engine, &args.file)?;
     let progress = context.progress();

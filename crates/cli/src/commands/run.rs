@@ -30,8 +30,8 @@ pub struct Args {
     passes: String,
 
     /// Write the result: .hlo, .pb, .mlir or .mlirbc, and .gz or .zst behind it.
-    #[arg(long, short, value_name = "OUT")]
-    output: Option<PathBuf>,
+    #[arg(long, short, value_name = "OUT", value_parser = OutFile::parser())]
+    output: Option<OutFile>,
 
     /// Have XLA's verifier look at the program after each pass.
     #[arg(long)]
@@ -70,7 +70,6 @@ struct Ran {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let output = args.output.as_deref().map(OutFile::new).transpose()?;
     let engine = context.engine()?;
     let passes = parse_passes(&engine, &args.passes)?;
     let mut session = context.load(&engine, &args.file)?;
@@ -117,7 +116,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     drop(progress);
     ran.invalid = ran.rows.last().is_some_and(|row| row.invalid.is_some());
 
-    if let Some(output) = &output {
+    if let Some(output) = &args.output {
         output.write(&write_out(&mut session, output)?)?;
     }
     if context.json() {

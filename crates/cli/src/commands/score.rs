@@ -38,7 +38,7 @@ pub struct Args {
     no_check: bool,
 
     /// Sets of inputs on which outputs are compared.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     trials: u32,
 
     /// Seed of the inputs.
@@ -46,8 +46,8 @@ pub struct Args {
     seed: u64,
 
     /// Write the result.
-    #[arg(long, short, value_name = "OUT")]
-    output: Option<PathBuf>,
+    #[arg(long, short, value_name = "OUT", value_parser = OutFile::parser())]
+    output: Option<OutFile>,
 }
 
 #[derive(Serialize)]
@@ -68,7 +68,6 @@ struct Shown {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let output = args.output.as_deref().map(OutFile::new).transpose()?;
     let engine = context.engine()?;
     let passes = parse_passes(&engine, &args.passes)?;
     let mut session = context.load(&engine, &args.file)?;
@@ -90,7 +89,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         outputs_replace = Some(reference.compare(&mut result, &optional)?);
     }
     drop(progress);
-    if let Some(output) = &output {
+    if let Some(output) = &args.output {
         output.write(&result.print(output.form())?)?;
     }
     let shown = Shown {

@@ -37,9 +37,8 @@ struct Shown {
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let engine = context.engine()?;
     let mut session = context.load(&engine, &args.file)?;
-    let seen = session.observe(
-        Observe::COUNTS | Observe::COST | Observe::OPCODES | Observe::FINGERPRINT,
-    )?;
+    let seen = session
+        .observe(Observe::COUNTS | Observe::COST | Observe::OPCODES | Observe::FINGERPRINT)?;
     let compiled = if args.memory {
         let progress = context.progress();
         progress.doing("compiling");
