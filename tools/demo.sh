@@ -11,5 +11,5 @@ order=testdata/orders/gpt2-train-4l.txt
 say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
 run() { say "xla-gym $*"; "$gym" "$@"; }
 
-run run "$graph" --passes "@$order"
-run score "$graph" --passes "@$order"
+run run "$graph" --normalise --verify --passes "@$order"
+run score "$graph" --normalise --passes "@$order"

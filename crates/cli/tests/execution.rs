@@ -1,0 +1,98 @@
+//! Commands that run programs: exec, check, score.
+
+mod common;
+
+use std::fs;
+
+use common::{Home, graph, mlp};
+
+#[test]
+fn exec_gives_the_same_digest_again() {
+    let home = Home::new();
+    let file = mlp("hlo");
+    let exec = |arguments: &[&str]| {
+        home.json(&[&["exec", "--runs", "3"], arguments].concat())["digest"].as_str().unwrap().to_owned()
+    };
+    let digest = exec(&[&file]);
+    assert_eq!(exec(&[&mlp("stablehlo.mlir")]), digest);
+    assert_ne!(exec(&[&file, "--seed", "1"]), digest);
+    let text = home.run(&["exec", &file, "--runs", "3"]).expect(0);
+    text.prints(&["compile time", "median run", &digest]);
+}
+
+#[test]
+fn check_finds_equal_programs() {
+    let home = Home::new();
+    let file = mlp("hlo");
+    home.run(&["run", &file, "-p", "call-inliner,algsimp,reshape-mover,cse", "-o", "b.pb"]).expect(0);
+    home.run(&["check", &file, "b.pb"]).expect(0).prints(&["equal on 3 sets of inputs"]);
+    let report = home.json(&["check", &file, "b.pb", "--trials", "5", "--seed", "9"]);
+    assert_eq!(report["verdict"], "equal");
+    assert_eq!(report["trials"], 5);
+    assert_eq!(report["elements"], 5 * 8 * 10);
+}
+
+#[test]
+fn check_finds_a_changed_operation() {
+    let home = Home::new();
+    let file = mlp("hlo");
+    let text = fs::read_to_string(&file).unwrap();
+    for (name, from, to) in
+        [("add.hlo", " add(", " subtract("), ("divide.hlo", " divide(", " multiply(")]
+    {
+        home.write(name, text.replacen(from, to, 1));
+        home.run(&["check", &file, name]).expect(4).prints(&["DIFFERENT", "output 0 (f32)"]);
+    }
+    let report = home.run(&["check", &file, "add.hlo", "--json"]).expect(4).json();
+    assert_eq!(report["verdict"], "different");
+}
+
+#[test]
+fn check_says_what_cannot_be_compared() {
+    let home = Home::new();
+    home.write(
+        "rng.hlo",
+        "HloModule m\n\nENTRY e {\n  a = f32[] constant(0)\n  b = f32[] constant(1)\n  \
+         ROOT r = f32[4] rng(a, b), distribution=rng_uniform\n}\n",
+    );
+    let check = |a: &str, b: &str, reason: &str| {
+        home.run(&["check", a, b]).expect(5).prints(&["not comparable", reason]);
+    };
+    check("rng.hlo", "rng.hlo", "rng");
+    check(&mlp("hlo"), &graph("fft"), "different inputs");
+    check(&graph("collectives"), &graph("collectives"), "several devices");
+    check(&graph("custom-call"), &graph("custom-call"), "lapack");
+    home.run(&["exec", &graph("custom-call")]).expect(1).says(&["lapack"]);
+}
+
+#[test]
+fn score_compares_with_xla() {
+    let home = Home::new();
+    let passes = "call-inliner,algsimp,scatter_simplifier,dce,cse,reshape-mover,algsimp,dce,cse";
+    let score = ["score", &graph("gpt2-train-1l"), "-p", passes, "--trials", "1", "-o", "best.pb"];
+    let shown = home.json(&score);
+    let ratio = |name: &str| shown[name].as_f64().unwrap();
+    assert!((0.5..1.5).contains(&ratio("order_ratio")), "{shown}");
+    assert!((0.5..1.5).contains(&ratio("legal_ratio")), "{shown}");
+    let order = &shown["order"];
+    let reduction = |end: &str| order["initial"].as_f64().unwrap() - order[end].as_f64().unwrap();
+    assert!((ratio("order_ratio") - reduction("result") / reduction("default")).abs() < 1e-9);
+    for kind in ["default", "prefix", "replace"] {
+        assert!(shown["kernels"][kind].as_u64().unwrap() > 100, "{shown}");
+    }
+    assert_eq!(shown["skipped"][0][0], "scatter_simplifier", "{shown}");
+    assert_eq!(shown["invalid"], serde_json::Value::Null);
+    assert_eq!(shown["outputs_prefix"]["verdict"], "equal");
+    assert_eq!(shown["outputs_replace"]["verdict"], "equal");
+    assert_eq!(home.fingerprint("best.pb"), shown["fingerprint"].as_str().unwrap());
+    home.expect_clean(1);
+}
+
+#[test]
+fn score_prints_a_table() {
+    let home = Home::new();
+    let text = home.run(&["score", &mlp("hlo"), "-p", "algsimp,dce", "--normalise"]).expect(0);
+    text.prints(&["operations: order", "kernels: ", "verifier accepts", "equal on 3 sets"]);
+    let quick = home.run(&["score", &mlp("hlo"), "-p", "dce", "--no-check"]).expect(0);
+    assert!(!quick.stdout.contains("Outputs"), "{quick:#?}");
+}
