@@ -11,7 +11,8 @@ fn exec_gives_the_same_digest_again() {
     let home = Home::new();
     let file = mlp("hlo");
     let exec = |arguments: &[&str]| {
-        home.json(&[&["exec", "--runs", "3"], arguments].concat())["digest"].as_str().unwrap().to_owned()
+        let shown = home.json(&[&["exec", "--runs", "3"], arguments].concat());
+        shown["digest"].as_str().unwrap().to_owned()
     };
     let digest = exec(&[&file]);
     assert_eq!(exec(&[&mlp("stablehlo.mlir")]), digest);
@@ -24,7 +25,8 @@ fn exec_gives_the_same_digest_again() {
 fn check_finds_equal_programs() {
     let home = Home::new();
     let file = mlp("hlo");
-    home.run(&["run", &file, "-p", "call-inliner,algsimp,reshape-mover,cse", "-o", "b.pb"]).expect(0);
+    home.run(&["run", &file, "-p", "call-inliner,algsimp,reshape-mover,cse", "-o", "b.pb"])
+        .expect(0);
     home.run(&["check", &file, "b.pb"]).expect(0).prints(&["equal on 3 sets of inputs"]);
     let report = home.json(&["check", &file, "b.pb", "--trials", "5", "--seed", "9"]);
     assert_eq!(report["verdict"], "equal");

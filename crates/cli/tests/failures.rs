@@ -73,7 +73,8 @@ fn another_quarantine_file_can_be_used() {
     let run = ["run", &graph(GRAPH), "-p", FATAL, "--quarantine", "mine.jsonl"];
     home.run(&run).expect(1).prints(&["aborted"]);
     home.run(&run).expect(1).prints(&["quarantined"]);
-    assert_eq!(home.json(&["quarantine", "--quarantine", "mine.jsonl"]).as_array().unwrap().len(), 1);
+    let entries = home.json(&["quarantine", "--quarantine", "mine.jsonl"]);
+    assert_eq!(entries.as_array().unwrap().len(), 1);
     assert_eq!(home.json(&["quarantine"]), serde_json::json!([]));
     // Lines that are none cost only themselves.
     let mut lines = home.read("mine.jsonl");

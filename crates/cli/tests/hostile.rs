@@ -41,13 +41,12 @@ fn a_hundred_megabytes() {
     refused("a.hlo", &b"a".repeat(100 * MEGABYTES), &[], &["line 1"]);
     let comment = "a".repeat(100 * MEGABYTES);
     loads(&hlo(&format!("  /*{comment}*/ ROOT a = f32[2] parameter(0)")), 1);
-    refused("open.hlo", &hlo(&format!("  /*{comment}")), &[], &["line 4"]);
 }
 
 #[test]
 fn hundreds_of_thousands_of_instructions() {
-    let chain = chain(300_000);
-    loads(&chain, 300_000);
+    let chain = chain(200_000);
+    loads(&chain, 200_000);
     let slow = ["--request-limit", "0.2"];
     refused("slow.hlo", &chain, &slow, &["did not finish within 200ms"]);
 }

@@ -44,8 +44,9 @@ fn every_command_has_help() {
         // Longer descriptions go on in lines that are indented further.
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
+        .filter(|command| *command != "help")
         .collect();
-    assert!(commands.len() >= 11, "{commands:?}");
+    assert!(commands.len() >= 10, "{commands:?}");
     for command in commands {
         home.run(&[command, "--help"]).expect(0).prints(&["Usage: xla-gym"]);
     }

@@ -209,7 +209,9 @@ impl Engine {
         for _ in 0..ATTEMPTS {
             match workers.stem.fork() {
                 Ok(worker) => return Ok(worker),
-                Err(Silence::Confused(message)) => return Err(EngineError::Internal(message)),
+                Err(silence @ (Silence::Confused(_) | Silence::Lost(_))) => {
+                    return Err(silence.into_error("starting a worker"));
+                }
                 Err(Silence::Died(_)) => workers.stem = start_stem(&self.shared.config)?.0,
             }
         }
@@ -273,7 +275,7 @@ impl Engine {
                         message: format!("while reading it, the compiler {death}"),
                     });
                 }
-                Silence::Confused(message) => return Err(EngineError::Internal(message)),
+                other => return Err(other.into_error("loading")),
             }
         }
     }
@@ -299,6 +301,7 @@ fn start_stem(config: &EngineConfig) -> Result<(Worker, Hello), EngineError> {
                 return Err(failed(format!("it {how}; it said: {}", words.trim())));
             }
             Err(Silence::Confused(message)) => return Err(failed(message)),
+            Err(Silence::Lost(error)) => return Err(*error),
         }
     }
 }
@@ -323,8 +326,7 @@ pub(crate) fn expect(answer: Result<Reply, Silence>, doing: &str) -> Result<Repl
     match answer {
         Ok(Reply::Failed(failure)) => Err(EngineError::refused(doing, failure)),
         Ok(reply) => Ok(reply),
-        Err(Silence::Died(death)) => Err(EngineError::Died { doing: doing.to_owned(), death }),
-        Err(Silence::Confused(message)) => Err(EngineError::Internal(message)),
+        Err(silence) => Err(silence.into_error(doing)),
     }
 }
 

@@ -175,9 +175,9 @@ fn ends_with_newline(path: &Path) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// Keeps the newer half. Written in place under the lock, since others hold the file open.
+/// Keeps the newer half. Who appends at this very moment may lose that one line.
 fn compact(path: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let file = File::open(path)?;
     flock(&file, FlockOperation::LockExclusive)?;
     let entries = Quarantine::read(path)?;
     if entries.len() <= BOUND {
@@ -188,8 +188,11 @@ fn compact(path: &Path) -> io::Result<()> {
         serde_json::to_writer(&mut kept, entry)?;
         kept.push(b'\n');
     }
-    file.set_len(0)?;
-    file.write_all(&kept)
+    // The new file takes the place of the old one whole, or not at all.
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&new, kept).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })
 }
 
 #[cfg(test)]

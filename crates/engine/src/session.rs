@@ -146,7 +146,7 @@ impl Session {
         observe: Observe,
         on_step: &mut impl FnMut(Applied),
     ) -> Result<(usize, Option<PassFailure>), EngineError> {
-        self.live().map_err(|silence| silence_to_error(silence, "rebuilding the program"))?;
+        self.live().map_err(|silence| silence.into_error("rebuilding the program"))?;
         let program = self.program;
         let Some(mut worker) = self.live.take() else {
             return Err(EngineError::Internal("no worker".to_owned()));
@@ -171,7 +171,7 @@ impl Session {
                 },
                 Ok(other) => return Err(unexpected("a pass", &other)),
                 Err(Silence::Died(death)) => PassFailure::Died(death),
-                Err(Silence::Confused(message)) => return Err(EngineError::Internal(message)),
+                Err(silence) => return Err(silence.into_error("a pass")),
             };
             return Ok((done, Some(failure)));
         }
@@ -313,7 +313,7 @@ impl Session {
         self.live = None;
         self.fingerprint = None;
         self.frozen.retain(|frozen| frozen.steps <= self.steps.len());
-        self.live().map(drop).map_err(|silence| silence_to_error(silence, "replaying"))
+        self.live().map(drop).map_err(|silence| silence.into_error("replaying"))
     }
 
     /// Ends the worker as an outside kill would. For tests of recovery.
@@ -328,7 +328,7 @@ impl Session {
             match self.live().and_then(Worker::fork) {
                 Ok(worker) => return Ok(worker),
                 Err(Silence::Died(_)) => self.live = None,
-                Err(silence) => return Err(silence_to_error(silence, "copying the program")),
+                Err(silence) => return Err(silence.into_error("copying the program")),
             }
         }
         Err(EngineError::Died { doing: "copying the program".to_owned(), death: Death::Killed })
@@ -342,7 +342,7 @@ impl Session {
                 Err(Silence::Died(Death::Killed)) => self.live = None,
                 Err(silence) => {
                     self.live = None;
-                    return Err(silence_to_error(silence, doing));
+                    return Err(silence.into_error(doing));
                 }
                 answer => return expect(answer, doing),
             }
@@ -373,7 +373,7 @@ impl Session {
 
     /// From the latest frozen state that can still be thawed, else from the source.
     fn rebuild(&mut self) -> Result<Worker, Silence> {
-        let confused = |error: EngineError| Silence::Confused(error.to_string());
+        let lost = |error: EngineError| Silence::Lost(Box::new(error));
         for _ in 0..ATTEMPTS {
             let (mut worker, done) = loop {
                 match self.frozen.last() {
@@ -383,7 +383,7 @@ impl Session {
                     },
                     None => {
                         let (mut worker, program) =
-                            self.engine.load_into_worker(&self.source).map_err(confused)?;
+                            self.engine.load_into_worker(&self.source).map_err(lost)?;
                         self.program = program;
                         if let Ok(copy) = worker.fork() {
                             self.frozen.push(Frozen::new(copy, 0));
@@ -397,7 +397,7 @@ impl Session {
                 Err(Silence::Died(Death::Killed)) => {}
                 Err(silence) => {
                     let (steps, message) = (self.steps.len(), format!("{silence:?}"));
-                    return Err(confused(EngineError::Replay { steps, message }));
+                    return Err(lost(EngineError::Replay { steps, message }));
                 }
             }
         }
@@ -418,11 +418,4 @@ fn replay(worker: &mut Worker, program: ProgramId, passes: &[PassId]) -> Result<
         }
     }
     Ok(())
-}
-
-fn silence_to_error(silence: Silence, doing: &str) -> EngineError {
-    match silence {
-        Silence::Died(death) => EngineError::Died { doing: doing.to_owned(), death },
-        Silence::Confused(message) => EngineError::Internal(message),
-    }
 }

@@ -22,7 +22,10 @@ use rustix::{
 };
 use xla_gym_protocol::{FrameError, Limits, Reply, Request, read_frame, write_frame};
 
-use crate::{error::Death, spawn};
+use crate::{
+    error::{Death, EngineError},
+    spawn,
+};
 
 /// A worker ends itself at its limit; one that cannot even do that is ended this much later.
 const GRACE: Duration = Duration::from_secs(3);
@@ -37,6 +40,19 @@ pub enum Silence {
     Died(Death),
     /// It said something that makes no sense, or the system refused a resource.
     Confused(String),
+    /// It could not be rebuilt.
+    Lost(Box<EngineError>),
+}
+
+impl Silence {
+    /// As an error of what was being done.
+    pub fn into_error(self, doing: &str) -> EngineError {
+        match self {
+            Silence::Died(death) => EngineError::Died { doing: doing.to_owned(), death },
+            Silence::Confused(message) => EngineError::Internal(message),
+            Silence::Lost(error) => *error,
+        }
+    }
 }
 
 /// A live connection to a worker process.

@@ -188,7 +188,7 @@ fn random_passes(engine: &Engine, count: usize, seed: u64) -> Vec<PassId> {
 }
 
 /// Runs the passes; those that fail are left out.
-fn run(session: &mut Session, passes: &[PassId], after_step: impl Fn(u64)) -> Vec<u8> {
+fn run(session: &mut Session, passes: &[PassId], mut after_step: impl FnMut(u64)) -> Vec<u8> {
     for (step, &pass) in passes.iter().enumerate() {
         match session.apply(pass, Observe::COUNTS) {
             Ok(_) | Err(EngineError::Pass(_)) => after_step(step as u64 + 1),
@@ -214,33 +214,43 @@ fn fifty_kills_in_a_thousand_steps_change_nothing() {
     let mut session = load(&engine, "mlp-train");
 
     let mut rng = ChaCha8Rng::seed_from_u64(11);
-    // Not so late that the run is over before the last kill.
-    let last = STEPS as u64 - 100;
-    let mut moments: Vec<u64> = (0..KILLS).map(|_| rng.random_range(0..last)).collect();
+    let mut moments: Vec<u64> = (0..KILLS).map(|_| rng.random_range(0..STEPS as u64)).collect();
     moments.sort_unstable();
-    let step = AtomicU64::new(0);
-    let kills = AtomicU64::new(0);
+    let (aimed, killed) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (order, orders) = std::sync::mpsc::channel::<()>();
     let got = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for moment in moments {
-                while step.load(Ordering::Acquire) < moment {
-                    std::thread::sleep(Duration::from_micros(50));
-                }
+        let (aimed, killed, worker) = (&aimed, &killed, &worker);
+        scope.spawn(move || {
+            for () in orders {
+                aimed.fetch_add(1, Ordering::AcqRel);
+                // The run goes on meanwhile: the kill comes in the middle of some pass. All
+                // kinds of workers are hit: the session's own, frozen ones, the stem.
                 std::thread::sleep(Duration::from_micros(rng.random_range(0..1500)));
-                // All kinds of workers are hit: the session's own, frozen ones, the stem.
+                let patience = Instant::now() + Duration::from_secs(10);
                 let victim = loop {
-                    assert!(step.load(Ordering::Acquire) < STEPS as u64, "the run was too fast");
-                    if let Some(pid) = processes_of(&worker).choose(&mut rng) {
-                        break rustix::process::Pid::from_raw(*pid).unwrap();
+                    match processes_of(worker).choose(&mut rng) {
+                        Some(pid) => break rustix::process::Pid::from_raw(*pid).unwrap(),
+                        // A new stem is just being started.
+                        None => assert!(Instant::now() < patience, "nobody is left to kill"),
                     }
                 };
                 let _ = rustix::process::kill_process(victim, rustix::process::Signal::KILL);
-                kills.fetch_add(1, Ordering::AcqRel);
+                killed.fetch_add(1, Ordering::AcqRel);
             }
         });
-        run(&mut session, &passes, |done| step.store(done, Ordering::Release))
+        let mut due = moments.iter().peekable();
+        let mut ordered = 0;
+        run(&mut session, &passes, move |done| {
+            while due.next_if(|moment| **moment <= done).is_some() {
+                order.send(()).unwrap();
+                ordered += 1;
+                while aimed.load(Ordering::Acquire) < ordered {
+                    std::thread::sleep(Duration::from_micros(20));
+                }
+            }
+        })
     });
-    assert_eq!(kills.into_inner(), KILLS as u64);
+    assert_eq!(killed.into_inner(), KILLS as u64);
     assert!(got == expected, "the killed run ended in another program");
 }
 

@@ -7,14 +7,20 @@ use std::{panic, process};
 
 use xla_gym_protocol::{EXIT_OUT_OF_MEMORY, EXIT_TIME_LIMIT};
 
+use crate::limits::{self, Alarm};
+
+/// No message file or dump of an honest run comes near it.
+const LARGEST_FILE: u64 = 4 << 30;
+
 /// Installs the handlers. Forked workers inherit them.
 pub fn install() {
-    const FATAL: [i32; 5] =
-        [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+    const FATAL: [i32; 6] =
+        [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGXFSZ];
     for signal in FATAL {
-        handle(signal, on_fatal_signal);
+        handle(signal, on_fatal_signal, libc::SA_RESETHAND | libc::SA_NODEFER);
     }
-    handle(libc::SIGALRM, on_alarm);
+    // Most alarms change nothing, so that what they interrupt must go on.
+    handle(libc::SIGALRM, on_alarm, libc::SA_RESTART);
     // A panic is an abort like any other, with its last words on one line.
     panic::set_hook(Box::new(|panic| {
         eprintln!("{}", panic.to_string().replace('\n', " "));
@@ -23,7 +29,8 @@ pub fn install() {
     // SAFETY: plain system calls. Ignoring SIGCHLD lets the kernel reap forked workers, and
     // being a subreaper makes the first worker the parent of those whose own parent has died,
     // instead of process 1, which in a container often reaps nobody; an empty core limit keeps
-    // crashes, which are normal here, from filling the disk; ignoring SIGINT leaves Ctrl-C,
+    // crashes, which are normal here, from filling the disk, and a limit on files keeps messages
+    // and dumps from it; ignoring SIGINT leaves Ctrl-C,
     // which reaches the whole process group, to the client.
     unsafe {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
@@ -31,17 +38,19 @@ pub fn install() {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &none);
+        let bounded = libc::rlimit { rlim_cur: LARGEST_FILE, rlim_max: LARGEST_FILE };
+        libc::setrlimit(libc::RLIMIT_FSIZE, &bounded);
     }
 }
 
-fn handle(signal: i32, handler: extern "C" fn(i32)) {
+fn handle(signal: i32, handler: extern "C" fn(i32), flags: i32) {
     // SAFETY: the handlers below call only async-signal-safe functions. SA_ONSTACK uses the
     // alternative stack that Rust's runtime sets up for the main thread, so that a stack
     // overflow gets its last word too.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
-        action.sa_flags = libc::SA_ONSTACK | libc::SA_RESETHAND | libc::SA_NODEFER;
+        action.sa_flags = libc::SA_ONSTACK | flags;
         libc::sigaction(signal, &action, std::ptr::null_mut());
     }
 }
@@ -60,10 +69,15 @@ extern "C" fn on_fatal_signal(signal: i32) {
 
 extern "C" fn on_alarm(_: i32) {
     let note = b"\nxla-gym-worker: time limit\n";
-    // SAFETY: as above.
-    unsafe {
-        libc::write(2, note.as_ptr().cast(), note.len());
-        libc::_exit(EXIT_TIME_LIMIT);
+    match limits::on_alarm() {
+        Alarm::GoOn => {}
+        // SAFETY: as above.
+        Alarm::Abandoned => unsafe { libc::_exit(0) },
+        // SAFETY: as above.
+        Alarm::TimeLimit => unsafe {
+            libc::write(2, note.as_ptr().cast(), note.len());
+            libc::_exit(EXIT_TIME_LIMIT);
+        },
     }
 }
 

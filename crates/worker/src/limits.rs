@@ -3,26 +3,74 @@
 
 #![allow(unsafe_code, reason = "setitimer and setrlimit")]
 
-use std::{fs, time::Duration};
+use std::{
+    fs,
+    sync::atomic::{AtomicI32, AtomicU64, Ordering},
+    time::Duration,
+};
+
+/// How soon a busy worker notices that its client is gone.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Alarms until the limit is reached.
+static ALARMS_LEFT: AtomicU64 = AtomicU64::new(0);
+
+/// The socket whose other end is watched while the process is busy, or -1.
+static CLIENT: AtomicI32 = AtomicI32::new(-1);
 
 /// Ends the process unless [`disarm`] comes first.
 pub fn arm(limit: Duration) {
-    set_timer(limit);
+    // One alarm a second, the last of them at the limit.
+    let rest = Duration::from_nanos(limit.subsec_nanos().into());
+    let first = if rest.is_zero() { SECOND } else { rest };
+    ALARMS_LEFT.store(limit.as_secs() + u64::from(!rest.is_zero()), Ordering::Relaxed);
+    set_timer(first, SECOND);
 }
 
 /// Calls the alarm off.
 pub fn disarm() {
-    set_timer(Duration::ZERO);
+    set_timer(Duration::ZERO, Duration::ZERO);
 }
 
-fn set_timer(duration: Duration) {
-    let value = libc::itimerval {
-        it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
-        it_value: libc::timeval {
-            tv_sec: duration.as_secs() as libc::time_t,
-            tv_usec: duration.subsec_micros() as libc::suseconds_t,
-        },
+/// From now on, nobody works for a client that is gone.
+pub fn watch_client(socket: i32) {
+    CLIENT.store(socket, Ordering::Relaxed);
+}
+
+/// What an alarm means.
+pub enum Alarm {
+    /// The limit is reached.
+    TimeLimit,
+    /// Nobody waits for the result.
+    Abandoned,
+    /// Nothing.
+    GoOn,
+}
+
+/// Called by the signal's handler: async-signal-safe.
+pub fn on_alarm() -> Alarm {
+    if ALARMS_LEFT.fetch_sub(1, Ordering::Relaxed) <= 1 {
+        return Alarm::TimeLimit;
+    }
+    let mut client =
+        libc::pollfd { fd: CLIENT.load(Ordering::Relaxed), events: libc::POLLRDHUP, revents: 0 };
+    // SAFETY: poll is async-signal-safe, ignores a descriptor of -1, and returns at once; the
+    // interrupted code may be about to look at errno.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::poll(&mut client, 1, 0);
+        *libc::__errno_location() = errno;
+    }
+    let gone = libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
+    if client.revents & gone != 0 { Alarm::Abandoned } else { Alarm::GoOn }
+}
+
+fn set_timer(first: Duration, then: Duration) {
+    let time = |duration: Duration| libc::timeval {
+        tv_sec: duration.as_secs() as libc::time_t,
+        tv_usec: duration.subsec_micros() as libc::suseconds_t,
     };
+    let value = libc::itimerval { it_interval: time(then), it_value: time(first) };
     // SAFETY: a plain system call on a value that lives long enough.
     unsafe {
         libc::setitimer(libc::ITIMER_REAL, &value, std::ptr::null_mut());

@@ -296,6 +296,7 @@ impl<C: Compiler> Server<C> {
                 unsafe { libc::dup2(errors.as_raw_fd(), 2) };
                 self.socket = UnixStream::from(socket);
                 self.forked = true;
+                limits::watch_client(self.socket.as_raw_fd());
                 None
             }
             -1 => Some(Reply::Failed(failed(
