@@ -64,7 +64,7 @@ impl EngineConfig {
             limits: default_limits(),
             quarantine: Some(state_dir().join("quarantine.jsonl")),
             warm_workers: 1,
-            freeze_after: Duration::from_millis(50),
+            freeze_after: Duration::from_millis(200),
         })
     }
 }

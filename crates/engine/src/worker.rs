@@ -20,7 +20,7 @@ use rustix::{
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
-use xla_gym_protocol::{FrameError, Limits, Reply, Request, read_frame, write_frame};
+use xla_gym_protocol::{FrameError, Limits, Reply, Request, look_out, read_frame, write_frame};
 
 use crate::{
     error::{Death, EngineError},
@@ -115,6 +115,7 @@ impl Worker {
 
     /// Waits for the next answer of a request whose limit is the one for passes.
     pub fn receive_step(&mut self) -> Result<Reply, Silence> {
+        look_out(&self.socket);
         self.receive(self.limits.pass_millis)
     }
 

@@ -19,9 +19,11 @@
 #![forbid(unsafe_code)]
 
 mod frame;
+mod look_out;
 mod message;
 
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
+pub use look_out::look_out;
 pub use message::*;
 
 /// Raised when a message changes its meaning or its form; both sides must agree exactly.

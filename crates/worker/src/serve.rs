@@ -17,7 +17,7 @@ use std::{
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use xla_gym_protocol::{
     ExecutableId, Failure, FailureKind, FrameError, Hello, Limits, Observation, Observe,
-    PROTOCOL_VERSION, PassId, ProgramId, Reply, Request, Step, WORKER_SOCKET_FD, read_frame,
+    PROTOCOL_VERSION, PassId, ProgramId, Reply, Request, Step, WORKER_SOCKET_FD, look_out, read_frame,
     write_frame,
 };
 
@@ -125,6 +125,7 @@ struct Server<C: Compiler> {
 impl<C: Compiler> Server<C> {
     fn run(&mut self) -> Result<(), FrameError> {
         loop {
+            look_out(&self.socket);
             let request = read_frame(&mut self.socket, &mut self.read_scratch)?;
             limits::arm(Duration::from_millis(self.limits.request_millis));
             let reply = match request {
