@@ -91,11 +91,13 @@ struct Loaded<P> {
     seen: Observation,
 }
 
-impl<P> Loaded<P> {
+impl<P> Slot<P> {
     fn new(program: P) -> Slot<P> {
         Slot::Intact(Loaded { program, seen: Observation::default() })
     }
+}
 
+impl<P> Loaded<P> {
     fn observe<C: Compiler<Program = P>>(
         &mut self,
         compiler: &mut C,
@@ -185,7 +187,7 @@ impl<C: Compiler> Server<C> {
             Request::Restore { program, from } => {
                 let (compiler, from) = self.program(from)?;
                 let copy = compiler.copy(from);
-                self.programs.insert(program, Loaded::new(copy));
+                self.programs.insert(program, Slot::new(copy));
                 Reply::Done
             }
             Request::Drop { program } => {
@@ -315,7 +317,7 @@ impl<C: Compiler> Server<C> {
 
     fn insert(&mut self, program: C::Program) -> ProgramId {
         let id = ProgramId(self.fresh_id());
-        self.programs.insert(id, Loaded::new(program));
+        self.programs.insert(id, Slot::new(program));
         id
     }
 
