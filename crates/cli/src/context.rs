@@ -9,7 +9,7 @@ use std::{
 use anyhow::Result;
 use serde::Serialize;
 use xla_gym_engine::{
-    Engine, EngineConfig, Session,
+    Engine, EngineConfig, EngineError, Session, SourceError,
     protocol::{Limits, PassId},
     state_dir,
 };
@@ -90,8 +90,9 @@ pub fn parse_passes(engine: &Engine, text: &str) -> Result<Vec<PassId>> {
     let content;
     let list = match text.strip_prefix('@') {
         Some(file) => {
-            content = std::fs::read_to_string(file)
-                .map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+            content = std::fs::read_to_string(file).map_err(|error| {
+                EngineError::from(SourceError::Read { path: file.into(), error })
+            })?;
             &content
         }
         None => text,

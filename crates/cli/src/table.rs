@@ -47,7 +47,7 @@ impl Table {
             out.push('\n');
             if index == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                out.push_str(&rule.join("  "));
+                out.push_str(rule.join("  ").trim_end());
                 out.push('\n');
             }
         }

@@ -225,7 +225,8 @@ pub struct Pass {
     pub description: String,
     /// Meant for after layout assignment, where this pass list is not used.
     pub after_layout: bool,
-    /// May change results beyond rounding.
+    /// May change results beyond rounding: drops precision, or is known to be wrong on some
+    /// programs.
     pub lossy: bool,
 }
 

@@ -17,8 +17,8 @@ use std::{
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use xla_gym_protocol::{
     ExecutableId, Failure, FailureKind, FrameError, Hello, Limits, Observation, Observe,
-    PROTOCOL_VERSION, PassId, ProgramId, Reply, Request, Step, WORKER_SOCKET_FD, look_out, read_frame,
-    write_frame,
+    PROTOCOL_VERSION, PassId, ProgramId, Reply, Request, Step, WORKER_SOCKET_FD, look_out,
+    read_frame, write_frame,
 };
 
 use crate::{
@@ -45,6 +45,7 @@ pub fn serve<C: Compiler>(mut compiler: C) -> ! {
     inherit::forget_start_up();
     compiler.warm_up();
     inherit::prepare();
+    let socket = leave_threads_behind(socket);
     let mut server = Server {
         compiler,
         socket,
@@ -69,6 +70,36 @@ pub fn serve<C: Compiler>(mut compiler: C) -> ! {
         Err(error) => {
             eprintln!("xla-gym-worker: {error}");
             immediate_exit(1)
+        }
+    }
+}
+
+/// How long threads that the compiler started get to come to rest.
+const SETTLE: Duration = Duration::from_millis(30);
+
+/// Goes on in a fork if warming up has started threads: a fork has only the thread that forked.
+/// A compiler may start threads of its own at first use (XLA a watchdog that merely logs). A
+/// process that has them cannot be forked at any moment, since they may hold a lock just then,
+/// which nobody would ever release in the fork. So they are started early, come to rest, and
+/// stay behind in a process that does nothing but wait for this one to end.
+fn leave_threads_behind(socket: UnixStream) -> UnixStream {
+    if limits::threads() == 1 {
+        return socket;
+    }
+    std::thread::sleep(SETTLE);
+    // SAFETY: the other threads are at rest, as far as anybody can know. The child dies with
+    // its parent, which is the process that the client knows.
+    match unsafe { libc::fork() } {
+        0 => {
+            // SAFETY: a plain system call.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            socket
+        }
+        -1 => socket,
+        _ => {
+            drop(socket);
+            dying::outlive_children();
+            immediate_exit(0)
         }
     }
 }
@@ -290,9 +321,9 @@ impl<C: Compiler> Server<C> {
             Ok(pair) => pair,
             Err(message) => return Some(Reply::Failed(failed(FailureKind::Misuse, message))),
         };
-        // SAFETY: the loop starts no thread. A compiler may have left threads of its own; the
-        // client is told their number at `Load` and forks only where passes alone have run,
-        // whose one helper thread (a watchdog that merely logs) nobody waits for.
+        // SAFETY: the loop starts no thread, and those of the compiler's warm-up stayed behind.
+        // The client is told the number of threads at `Load` and forks only where passes alone
+        // have run since.
         match unsafe { libc::fork() } {
             0 => {
                 // SAFETY: both descriptors are open and ours; 2 is replaced atomically.

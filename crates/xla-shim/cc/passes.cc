@@ -335,7 +335,7 @@ const std::vector<Entry>& entries() {
       {"reshape-decomposer", "", kExpander, "Splits reshapes into copies and bitcasts.", plain<ReshapeDecomposer>(), true},
       {"rng-bit-generator-expander", "", kExpander, "Writes random bit generators out as Philox arithmetic.", plain<RngBitGeneratorExpander>(RandomAlgorithm::RNG_PHILOX)},
       {"rng-expander", "", kExpander, "Writes random number instructions out as arithmetic on a global state.", plain<RngExpander>()},
-      {"scatter_determinism_expander", "", kExpander, "Makes scatters deterministic by sorting their indices.", plain<ScatterDeterminismExpander>()},
+      {"scatter_determinism_expander", "", kExpander, "Makes scatters deterministic by sorting their indices; wrong on scatters with batch dimensions (normalise first).", plain<ScatterDeterminismExpander>(), false, true},
       {"scatter_expander", "", kExpander, "Writes the simple scatters out as updates of slices.", plain<ScatterExpander>(ScatterExpander::kEliminateSimpleScatters)},
       {"scatter_expander", "all", kExpander, "Writes every scatter out as a loop of updates.", plain<ScatterExpander>(ScatterExpander::kEliminateAllScatters)},
       {"select_and_scatter_expander", "", kExpander, "Writes the gradient of max pooling out as select and scatter.", plain<SelectAndScatterExpander>()},

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 use xla_gym_engine::protocol::{Array, MemoryEstimate};
 use xla_gym_oracle::{Range, make_inputs};
@@ -65,7 +65,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let progress = context.progress();
     progress.doing("compiling");
     let mut scratch = session.scratch()?;
-    let compiled = scratch.compile(&args.disable)?;
+    let compiled =
+        scratch.compile(&args.disable).with_context(|| session.source().name.to_string())?;
     scratch.set_inputs(&compiled, inputs)?;
     // The first run pays for what later ones find ready.
     scratch.execute(&compiled, 1, false)?;

@@ -1,6 +1,6 @@
 //! `xla-gym passes`
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use anyhow::Result;
 use xla_gym_engine::protocol::Pass;
@@ -20,6 +20,14 @@ pub struct Args {
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let engine = context.engine()?;
+    let kinds: BTreeSet<&str> = engine.hello().passes.iter().map(|pass| &*pass.kind).collect();
+    if let Some(kind) = &args.kind
+        && !kinds.contains(&**kind)
+    {
+        let kinds: Vec<&str> = kinds.into_iter().collect();
+        eprintln!("xla-gym: there is no kind {kind:?}; there are: {}", kinds.join(", "));
+        return Ok(ExitCode::from(2));
+    }
     let wanted = |pass: &&Pass| {
         args.kind.as_ref().is_none_or(|kind| pass.kind == *kind)
             && args.filter.as_ref().is_none_or(|text| pass.name.contains(text.as_str()))
@@ -36,7 +44,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
             description.push_str(" [only after layout assignment]");
         }
         if pass.lossy {
-            description.push_str(" [changes precision]");
+            description.push_str(" [may change results]");
         }
         table.row([pass.name.clone(), pass.kind.clone(), description]);
     }

@@ -14,7 +14,7 @@ use crate::{context::Context, table::Table};
 /// another version of the compiler, or after --clear.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Forget everything.
+    /// Forget everything; with --json, print what was forgotten.
     #[arg(long)]
     clear: bool,
 
@@ -27,6 +27,10 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let Some(path) = context.quarantine_path() else {
         bail!("there is nothing to show with --no-quarantine");
     };
+    if args.path && context.json() {
+        context.print_json(&path)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.path {
         context.print(&format!("{}\n", path.display()))?;
         return Ok(ExitCode::SUCCESS);
@@ -37,7 +41,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         if path.exists() {
             std::fs::remove_file(&path).with_context(named)?;
         }
-        context.print(&format!("forgot {} entries of {}\n", entries.len(), path.display()))?;
+        if context.json() {
+            context.print_json(&entries)?;
+        } else {
+            context.print(&format!("forgot {} of {}\n", entries.len(), path.display()))?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if context.json() {

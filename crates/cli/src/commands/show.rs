@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 use xla_gym_engine::protocol::{Cost, Counts, Fingerprint, MemoryEstimate, Observe};
 
@@ -42,7 +42,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let compiled = if args.memory {
         let progress = context.progress();
         progress.doing("compiling");
-        Some(session.scratch()?.compile(&[])?)
+        Some(session.scratch()?.compile(&[]).with_context(|| session.source().name.to_string())?)
     } else {
         None
     };
