@@ -131,7 +131,7 @@ fn an_abort_costs_one_step_and_the_second_try_nothing() {
     let killer = engine.pass("scatter_simplifier").unwrap();
     match pass_failure(session.apply(killer, Observe::NOTHING)) {
         PassFailure::Died(Death::Signal { message, .. }) => {
-            assert!(message.contains("Check failed"), "{message}");
+            assert!(message.contains("Check failed: dim_to_insert"), "{message}");
         }
         other => panic!("an abort was expected, not {other:?}"),
     }
