@@ -37,6 +37,21 @@ impl Scratch {
         expect(self.worker.call(request), doing)
     }
 
+    /// Copies the program within the worker, by the compiler's own means. Slower than a fork of
+    /// the session from some size on, and not to the letter: later passes may name instructions
+    /// differently.
+    pub fn clone_program(&mut self) -> Result<ProgramId, EngineError> {
+        match self.ask(&Request::Clone { program: self.program }, "copying")? {
+            Reply::Program(copy) => Ok(copy),
+            other => Err(unexpected("copying", &other)),
+        }
+    }
+
+    /// Makes the program a copy of an earlier [`Scratch::clone_program`].
+    pub fn restore(&mut self, from: ProgramId) -> Result<(), EngineError> {
+        self.ask(&Request::Restore { program: self.program, from }, "restoring").map(drop)
+    }
+
     /// Runs the compiler's own pipeline.
     pub fn pipeline(
         &mut self,

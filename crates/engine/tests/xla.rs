@@ -304,3 +304,17 @@ fn a_pass_that_says_it_changed_nothing_changed_nothing() {
     assert!(graphs >= 20 && engine.hello().passes.len() >= 80);
     assert_eq!(liars, []);
 }
+
+#[test]
+fn a_scratch_copy_can_be_cloned_and_restored() {
+    let engine = engine();
+    let mut session = load(&engine, "mlp-train");
+    session.apply(engine.pass("algsimp").unwrap(), Observe::NOTHING).unwrap();
+    let mut scratch = session.scratch().unwrap();
+    let copy = scratch.clone_program().unwrap();
+    scratch.restore(copy).unwrap();
+    let printed = scratch.print(copy, Form::Binary).unwrap();
+    let source = xla_gym_engine::Source::from_bytes("copy", printed).unwrap();
+    let mut again = engine.load(&source).unwrap();
+    assert_eq!(again.fingerprint().unwrap(), session.fingerprint().unwrap());
+}

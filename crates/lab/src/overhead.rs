@@ -116,7 +116,13 @@ fn copies(start: &mut Session, sequence: &[PassId]) -> Result<()> {
         times.push(begin.elapsed().as_secs_f64() * 1e6);
     };
     let (mut forks, mut replays, mut recoveries) = (Vec::new(), Vec::new(), Vec::new());
+    let mut clones = Vec::new();
+    let mut scratch = session.scratch()?;
     for _ in 0..15 {
+        let begin = Instant::now();
+        scratch.clone_program()?;
+        timed(&mut clones, begin);
+
         let begin = Instant::now();
         let copy = session.fork()?;
         timed(&mut forks, begin);
@@ -134,10 +140,11 @@ fn copies(start: &mut Session, sequence: &[PassId]) -> Result<()> {
         timed(&mut recoveries, begin);
     }
     println!(
-        "  state after {} passes: fork {:.0} µs, replay from the start {:.0} µs, recovery after a \
-         kill {:.0} µs",
+        "  state after {} passes: fork {:.0} µs, XLA's own clone {:.0} µs, replay from the start \
+         {:.0} µs, recovery after a kill {:.0} µs",
         steps.len(),
         median(&mut forks),
+        median(&mut clones),
         median(&mut replays),
         median(&mut recoveries),
     );

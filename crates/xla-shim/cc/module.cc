@@ -527,7 +527,8 @@ Owned load_stablehlo(Bytes bytes) {
   return from_proto(computation.proto());
 }
 
-Owned clone_module(const Module& module) { return own(module.hlo->Clone("")); }
+// Not by HloModule::Clone, which gives every caller its own copy of a shared computation.
+Owned clone_module(const Module& module) { return from_proto(module.hlo->ToProto()); }
 
 rust::Vec<uint8_t> print_text(const Module& module) {
   return to_bytes(module.hlo->ToString(xla::HloPrintOptions()

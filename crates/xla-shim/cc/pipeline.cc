@@ -62,7 +62,7 @@ std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable,
                                           rust::Str dump_dir, bool until_middle,
                                           int32_t intra_op_threads) {
   auto run = std::make_unique<PipelineRun>();
-  auto hlo = module.hlo->Clone("");
+  std::unique_ptr<xla::HloModule> hlo = std::move(clone_module(module)->hlo);
 
   xla::DebugOptions options = default_debug_options();
   for (const auto& name : disable) options.add_xla_disable_hlo_passes(std::string(name));
