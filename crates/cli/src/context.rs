@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_data::Library;
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, SourceError,
     protocol::{Limits, PassId},
@@ -60,10 +61,14 @@ impl Context {
         Ok(Engine::start(config)?)
     }
 
-    /// Loads a program.
+    /// Loads a program: a file, or a graph of the benchmark library.
     pub fn load(&self, engine: &Engine, file: &Path) -> Result<Session> {
         let progress = self.progress();
         progress.doing(&format!("reading {}", file.display()));
+        if let Some(id) = file.to_str().filter(|name| Library::is_id(name) && !file.exists()) {
+            let library = Library::hlo_v1()?;
+            return Ok(engine.load(&library.source(library.graph(id)?)?)?);
+        }
         Ok(engine.load_file(file)?)
     }
 

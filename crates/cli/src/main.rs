@@ -29,7 +29,8 @@ Exit codes:
 /// would have done.
 ///
 /// FILE is HLO text, an HloModuleProto or HloProto, or StableHLO text or bytecode; each also
-/// compressed by gzip or zstd; `-` is standard input. What it is is told by its content.
+/// compressed by gzip or zstd; `-` is standard input; or the id of a graph of the benchmark library
+/// (`xla-gym data list`). What a file is is told by its content.
 #[derive(Parser)]
 #[command(name = "xla-gym", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -89,6 +90,8 @@ enum Command {
     Exec(commands::exec::Args),
     /// Check whether two programs give the same outputs on seeded inputs.
     Check(commands::check::Args),
+    /// The benchmark library: real graphs, with XLA's own result for each.
+    Data(commands::data::Args),
     /// Show the failures of passes that are remembered.
     Quarantine(commands::quarantine::Args),
     /// Print a completion script for a shell.
@@ -117,6 +120,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => commands::diff::run(&context, args),
         Command::Exec(args) => commands::exec::run(&context, args),
         Command::Check(args) => commands::check::run(&context, args),
+        Command::Data(args) => commands::data::run(&context, args),
         Command::Quarantine(args) => commands::quarantine::run(&context, args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -140,6 +144,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         Some(EngineError::UnknownPass { .. }) => 2,
         Some(EngineError::WorkerNotFound { .. } | EngineError::WorkerStart { .. }) => 6,
         _ if error.downcast_ref::<xla_gym_engine::SourceError>().is_some() => 3,
+        _ if error.downcast_ref::<xla_gym_data::LibraryError>().is_some() => 3,
         _ => 1,
     }
 }

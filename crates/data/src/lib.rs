@@ -15,7 +15,7 @@ mod own;
 mod similarity;
 mod splits;
 
-pub use library::{Library, LibraryError};
+pub use library::{Library, LibraryError, unpack};
 pub use manifest::{Baseline, Graph, Manifest, Side, Split};
 pub use own::{Found, find_programs};
 pub use similarity::{Shingles, opcode_sequence};

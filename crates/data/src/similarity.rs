@@ -54,9 +54,8 @@ impl Shingles {
 
 fn hash(run: &[&str]) -> u64 {
     let bytes = run.iter().flat_map(|opcode| opcode.bytes().chain([0]));
-    bytes.fold(0xcbf29ce484222325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100000001b3)
-    })
+    bytes
+        .fold(0xcbf29ce484222325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100000001b3))
 }
 
 #[cfg(test)]

@@ -114,9 +114,8 @@ fn clusters(graphs: &[Candidate]) -> Vec<usize> {
 }
 
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf29ce484222325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100000001b3)
-    })
+    text.bytes()
+        .fold(0xcbf29ce484222325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100000001b3))
 }
 
 #[cfg(test)]

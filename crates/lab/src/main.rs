@@ -5,6 +5,8 @@
 mod episodes;
 mod fuzz;
 mod graphs;
+mod headroom;
+mod manifest;
 mod overhead;
 mod pass_table;
 mod search;
@@ -34,6 +36,10 @@ enum Command {
     Overhead(overhead::Args),
     /// Pipes against a socket pair, for messages of the size of ours.
     Transport(transport::Args),
+    /// The manifest of the data set: what the engine says of every graph.
+    Manifest(manifest::Args),
+    /// What there is to win: the best of some random pass orders on a sample of graphs.
+    Headroom(headroom::Args),
     /// A better pass order for one graph.
     Search(search::Args),
 }
@@ -46,6 +52,8 @@ fn main() -> Result<()> {
         Command::Fuzz(args) => fuzz::run(args),
         Command::Overhead(args) => overhead::run(args),
         Command::Transport(args) => transport::run(args),
+        Command::Manifest(args) => manifest::run(args),
+        Command::Headroom(args) => headroom::run(args),
         Command::Search(args) => search::run(args),
     }
 }

@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub mod check;
+pub mod data;
 pub mod default;
 pub mod diff;
 pub mod exec;

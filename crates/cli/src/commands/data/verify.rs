@@ -1,0 +1,160 @@
+//! `xla-gym data verify`
+
+use std::{
+    process::ExitCode,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+use xla_gym_data::{Graph, Library};
+use xla_gym_engine::{Engine, EngineError, protocol::Observe};
+use xla_gym_oracle::{Range, make_inputs};
+use xla_gym_score::run_default;
+
+use crate::context::Context;
+
+/// Check every graph against the real compiler: it parses, XLA's verifier accepts it, its
+/// identity, counts and default are those of the manifest, and it runs on the CPU unless it
+/// calls foreign functions or needs several devices.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only graphs whose id contains this.
+    filter: Option<String>,
+
+    /// Do not compile and run (which takes most of the time).
+    #[arg(long)]
+    no_exec: bool,
+
+    /// Graphs with more instructions are not compiled.
+    #[arg(long, default_value_t = u64::MAX)]
+    exec_up_to: u64,
+}
+
+#[derive(Default, Serialize)]
+struct Verified {
+    graphs: usize,
+    default_checked: usize,
+    executed: usize,
+    not_executable: usize,
+    problems: Vec<String>,
+}
+
+pub fn run(context: &Context, library: &Library, args: Args) -> Result<ExitCode> {
+    let engine = context.engine()?;
+    let graphs: Vec<&Graph> = library
+        .manifest()
+        .graphs
+        .iter()
+        .filter(|graph| args.filter.as_ref().is_none_or(|text| graph.id.contains(text.as_str())))
+        .collect();
+    let progress = context.progress();
+    progress.doing("checking");
+    progress.counting(graphs.len() as u64, "graphs");
+    let verified: Mutex<Verified> = Mutex::default();
+    on_all_cores(&graphs, |graph| {
+        let outcome = check(&engine, library, graph, &args);
+        let mut verified = verified.lock().expect("no thread panics");
+        verified.graphs += 1;
+        match outcome {
+            Ok(checked) => {
+                verified.default_checked += usize::from(checked.default);
+                verified.executed += usize::from(checked.executed);
+                verified.not_executable += usize::from(checked.not_executable);
+            }
+            Err(error) => verified.problems.push(format!("{}: {error:#}", graph.id)),
+        }
+        progress.advance();
+        Ok(())
+    })?;
+    drop(progress);
+    let mut verified = verified.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    verified.problems.sort();
+    if context.json() {
+        context.print_json(&verified)?;
+    } else {
+        let mut text = format!(
+            "{} graphs parse and verify with the identity and counts of the manifest; {} have the \
+             default of the manifest; {} ran on the CPU; {} call foreign functions or need several \
+             devices\n",
+            verified.graphs - verified.problems.len(),
+            verified.default_checked,
+            verified.executed,
+            verified.not_executable,
+        );
+        for problem in &verified.problems {
+            text.push_str(&format!("PROBLEM {problem}\n"));
+        }
+        context.print(&text)?;
+    }
+    Ok(ExitCode::from(u8::from(!verified.problems.is_empty())))
+}
+
+struct Checked {
+    default: bool,
+    executed: bool,
+    not_executable: bool,
+}
+
+fn check(engine: &Engine, library: &Library, graph: &Graph, args: &Args) -> Result<Checked> {
+    // Loading runs XLA's verifier.
+    let mut session = engine.load(&library.source(graph)?)?;
+    let seen = session.observe(Observe::COUNTS | Observe::FINGERPRINT)?;
+    same("fingerprint", &seen.fingerprint, &Some(graph.fingerprint))?;
+    same("counts", &seen.counts, &Some(graph.counts))?;
+    let default = match (run_default(&mut session, &[]), &graph.default) {
+        (Ok(run), Ok(known)) => {
+            same("operations before layout", &run.middle.operations, &known.legal_default)?;
+            same("kernels", &run.end.operations, &known.kernels)?;
+            true
+        }
+        (Err(EngineError::Refused { .. } | EngineError::Died { .. }), Err(_)) => false,
+        (Ok(_), Err(_)) => return Err(anyhow!("XLA takes it, against the manifest")),
+        (Err(error), _) => return Err(error.into()),
+    };
+    let signature = session.signature()?;
+    let not_executable = !signature.custom_calls.is_empty() || !signature.collectives.is_empty();
+    let wanted = !args.no_exec && graph.counts.instructions <= args.exec_up_to;
+    let executed = wanted && !not_executable;
+    if executed {
+        let mut scratch = session.scratch()?;
+        let compiled = scratch.compile(&[])?;
+        let inputs = make_inputs(&signature.inputs, 0, 0, Range::Positive);
+        scratch.set_inputs(&compiled, inputs)?;
+        let (_, outputs) = scratch.execute(&compiled, 1, true)?;
+        same("number of outputs", &outputs.len(), &signature.outputs.len())?;
+    }
+    Ok(Checked { default, executed, not_executable })
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, known: &T) -> Result<()> {
+    if found == known {
+        Ok(())
+    } else {
+        Err(anyhow!("{what}: {found:?}, in the manifest {known:?}"))
+    }
+}
+
+/// Calls `work` for every item, on all cores. The first error ends it.
+pub fn on_all_cores<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| -> Result<()> {
+                    while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        work(item)?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })
+}

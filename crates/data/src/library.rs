@@ -1,0 +1,121 @@
+//! The data set that is compiled into the program.
+
+use std::{
+    collections::HashMap,
+    io::Read,
+    sync::{Mutex, OnceLock},
+};
+
+use xla_gym_engine::Source;
+
+use crate::manifest::{Graph, Manifest};
+
+include!(concat!(env!("OUT_DIR"), "/archives.rs"));
+
+/// Why a graph of the data set cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// There is no such graph.
+    #[error(
+        "there is no graph {id:?} in the data set{}; `xla-gym data list` shows all",
+        hint(similar)
+    )]
+    Unknown {
+        /// As asked for.
+        id: String,
+        /// Ids that contain what was asked for.
+        similar: Vec<String>,
+    },
+    /// The data inside the program is broken.
+    #[error("the data set inside this program is broken: {0}; build it again")]
+    Broken(String),
+}
+
+fn hint(similar: &[String]) -> String {
+    match similar {
+        [] => String::new(),
+        ids => format!(" (did you mean {}?)", ids.join(" or ")),
+    }
+}
+
+/// The data set.
+pub struct Library {
+    manifest: Manifest,
+    /// Archives that were unpacked: graph texts by member name.
+    unpacked: Mutex<HashMap<String, HashMap<String, Vec<u8>>>>,
+}
+
+impl Library {
+    /// The data set `hlo-v1`, shared by the whole process.
+    pub fn hlo_v1() -> Result<&'static Library, LibraryError> {
+        static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+        LIBRARY
+            .get_or_init(|| {
+                let manifest =
+                    serde_json::from_slice(MANIFEST).map_err(|error| error.to_string())?;
+                Ok(Library { manifest, unpacked: Mutex::default() })
+            })
+            .as_ref()
+            .map_err(|error| LibraryError::Broken(error.clone()))
+    }
+
+    /// Whether a name is meant as an id of the data set rather than as a file.
+    pub fn is_id(name: &str) -> bool {
+        name.starts_with("hlo-v1/")
+    }
+
+    /// What is known of the graphs.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Finds a graph by id.
+    pub fn graph(&self, id: &str) -> Result<&Graph, LibraryError> {
+        self.manifest.graph(id).ok_or_else(|| {
+            let wanted = id.rsplit('/').next().unwrap_or(id);
+            let similar = self
+                .manifest
+                .graphs
+                .iter()
+                .filter(|graph| !wanted.is_empty() && graph.id.contains(wanted))
+                .take(3)
+                .map(|graph| graph.id.clone())
+                .collect();
+            LibraryError::Unknown { id: id.to_owned(), similar }
+        })
+    }
+
+    /// The program text of a graph.
+    pub fn source(&self, graph: &Graph) -> Result<Source, LibraryError> {
+        let broken = |what: &str| LibraryError::Broken(format!("{}: {what}", graph.id));
+        let mut unpacked = self.unpacked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !unpacked.contains_key(&graph.archive) {
+            let (_, bytes) = ARCHIVES
+                .iter()
+                .find(|(name, _)| *name == graph.archive)
+                .ok_or_else(|| broken("its archive is missing"))?;
+            let members = unpack(bytes).map_err(|error| broken(&error.to_string()))?;
+            unpacked.insert(graph.archive.clone(), members);
+        }
+        let text = unpacked[&graph.archive]
+            .get(&graph.member)
+            .ok_or_else(|| broken("it is missing from its archive"))?;
+        Ok(Source { name: graph.id.as_str().into(), bytes: text.as_slice().into() })
+    }
+}
+
+/// The members of an archive, by name.
+pub fn unpack(bytes: &[u8]) -> std::io::Result<HashMap<String, Vec<u8>>> {
+    let mut decoder = zstd::Decoder::new(bytes)?;
+    // Graphs of one family resemble each other over long distances.
+    decoder.window_log_max(27)?;
+    let mut members = HashMap::new();
+    for entry in tar::Archive::new(decoder).entries()? {
+        let mut entry = entry?;
+        let name = entry.path()?.to_string_lossy().into_owned();
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content)?;
+        members.insert(name, content);
+    }
+    Ok(members)
+}

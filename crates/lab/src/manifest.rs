@@ -1,0 +1,200 @@
+//! The manifest of the data set: what the engine says of every graph.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use anyhow::{Context, Result, anyhow};
+use serde::Deserialize;
+use xla_gym_data::{Baseline, Candidate, Graph, Shingles, assign, unpack};
+use xla_gym_engine::{Engine, EngineError, Session, Source, protocol::Observe};
+use xla_gym_score::{OPTIONAL, apply_all, default_passes, run_default};
+
+use crate::graphs;
+
+/// The manifest of the data set: what the engine says of every graph.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder with the archives and the generator's list.
+    #[arg(long, default_value = "data/hlo-v1")]
+    folder: PathBuf,
+}
+
+/// What the generator says of a graph.
+#[derive(Deserialize)]
+struct Generated {
+    id: String,
+    family: String,
+    super_family: String,
+    archive: String,
+    member: String,
+    what: String,
+    kind: String,
+    framework: serde_json::Value,
+    options: BTreeMap<String, serde_json::Value>,
+    sha256: String,
+    opcode_sequence: String,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let list = args.folder.join("graphs.json");
+    let list = std::fs::read(&list).with_context(|| list.display().to_string())?;
+    let generated: Vec<Generated> = serde_json::from_slice(&list)?;
+    let texts = read_archives(&args.folder, &generated)?;
+    let engine = graphs::engine(120)?;
+
+    let bar = graphs::progress(generated.len() as u64, "graphs");
+    let done: Mutex<Vec<(usize, Graph)>> = Mutex::default();
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| -> Result<()> {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(graph) = generated.get(index) else { return Ok(()) };
+                        let graph = describe(&engine, graph, &texts[index])
+                            .with_context(|| graph.id.clone())?;
+                        done.lock().expect("no thread panics").push((index, graph));
+                        bar.inc(1);
+                    }
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })?;
+    bar.finish_and_clear();
+    let mut graphs = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    graphs.sort_by_key(|(index, _)| *index);
+    let mut graphs: Vec<Graph> = graphs.into_iter().map(|(_, graph)| graph).collect();
+
+    let candidates: Vec<Candidate> = graphs
+        .iter()
+        .zip(&texts)
+        .map(|(graph, text)| Candidate {
+            id: &graph.id,
+            super_family: &graph.super_family,
+            shingles: Shingles::of(&String::from_utf8_lossy(text)),
+        })
+        .collect();
+    let sides = assign(&candidates);
+    drop(candidates);
+    for (graph, sides) in graphs.iter_mut().zip(sides) {
+        graph.splits = sides;
+    }
+    write(&args.folder.join("manifest.json"), &engine.name(), &graphs)
+}
+
+fn read_archives(folder: &Path, generated: &[Generated]) -> Result<Vec<Vec<u8>>> {
+    let mut archives: HashMap<&str, HashMap<String, Vec<u8>>> = HashMap::new();
+    for graph in generated {
+        if !archives.contains_key(&*graph.archive) {
+            let path = folder.join(&graph.archive);
+            let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+            archives.insert(&graph.archive, unpack(&bytes)?);
+        }
+    }
+    generated
+        .iter()
+        .map(|graph| {
+            let member = archives[&*graph.archive].get(&graph.member);
+            Ok(member.ok_or_else(|| anyhow!("{} is not in its archive", graph.id))?.clone())
+        })
+        .collect()
+}
+
+fn describe(engine: &Engine, generated: &Generated, text: &[u8]) -> Result<Graph> {
+    let source = Source { name: generated.id.as_str().into(), bytes: text.into() };
+    let mut session = engine.load(&source)?;
+    let seen = session
+        .observe(Observe::COUNTS | Observe::COST | Observe::OPCODES | Observe::FINGERPRINT)?;
+    let default = match baseline(&mut session) {
+        Ok(baseline) => Ok(baseline),
+        Err(error @ (EngineError::Refused { .. } | EngineError::Died { .. })) => {
+            Err(error.to_string().lines().next().unwrap_or_default().chars().take(200).collect())
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Graph {
+        id: generated.id.clone(),
+        family: generated.family.clone(),
+        super_family: generated.super_family.clone(),
+        what: generated.what.clone(),
+        kind: generated.kind.clone(),
+        framework: match &generated.framework {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        },
+        options: generated.options.clone(),
+        sha256: generated.sha256.clone(),
+        opcode_sequence: generated.opcode_sequence.clone(),
+        fingerprint: seen.fingerprint.context("no fingerprint")?,
+        counts: seen.counts.context("no counts")?,
+        cost: seen.cost.and_then(Result::ok),
+        opcodes: engine
+            .hello()
+            .opcodes
+            .iter()
+            .cloned()
+            .zip(seen.opcodes.unwrap_or_default())
+            .filter(|(_, count)| *count > 0)
+            .collect(),
+        bf16: String::from_utf8_lossy(text).contains("bf16["),
+        splits: BTreeMap::new(),
+        default,
+        archive: generated.archive.clone(),
+        member: generated.member.clone(),
+    })
+}
+
+fn baseline(session: &mut Session) -> Result<Baseline, EngineError> {
+    let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
+    let default = run_default(session, &[])?;
+    let bare = run_default(session, &optional)?;
+    let passes = default_passes(session, &default)?;
+    let mut optimised = session.fork()?;
+    apply_all(&mut optimised, &passes)?;
+    Ok(Baseline {
+        initial: operations(session)?,
+        optimised: operations(&mut optimised)?,
+        legal_initial: bare.middle.operations,
+        legal_default: default.middle.operations,
+        kernels: default.end.operations,
+        kernels_without_optional: bare.end.operations,
+        millis: (default.time.as_secs_f64() * 1e4).round() / 10.0,
+    })
+}
+
+fn operations(session: &mut Session) -> Result<u64, EngineError> {
+    let counts = session.observe(Observe::COUNTS)?.counts;
+    counts
+        .map(|counts| counts.operations)
+        .ok_or_else(|| EngineError::Internal("the worker gave no counts".to_owned()))
+}
+
+/// One graph a line, so that changes can be read.
+fn write(path: &Path, engine: &str, graphs: &[Graph]) -> Result<()> {
+    let mut text = String::new();
+    writeln!(
+        text,
+        r#"{{"name": "hlo-v1", "engine": {}, "graphs": ["#,
+        serde_json::to_string(engine)?
+    )?;
+    for (index, graph) in graphs.iter().enumerate() {
+        let comma = if index + 1 < graphs.len() { "," } else { "" };
+        writeln!(text, "{}{comma}", serde_json::to_string(graph)?)?;
+    }
+    text.push_str("]}\n");
+    std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    println!("{} graphs in {}", graphs.len(), path.display());
+    Ok(())
+}
