@@ -318,3 +318,26 @@ fn a_scratch_copy_can_be_cloned_and_restored() {
     let mut again = engine.load(&source).unwrap();
     assert_eq!(again.fingerprint().unwrap(), session.fingerprint().unwrap());
 }
+
+/// A process with a second thread cannot be forked safely.
+#[test]
+fn no_pass_leaves_a_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let worker = folder.path().join("worker");
+    fs::copy(config().worker, &worker).unwrap();
+    let engine = Engine::start(EngineConfig { worker: worker.clone(), ..config() }).unwrap();
+    let mut sessions = Vec::new();
+    for graph in ["gpt2-train-1l", "sort-topk", "rng-bits", "collectives"] {
+        let mut session = load(&engine, graph);
+        for id in 0..engine.hello().passes.len() {
+            let _ = session.apply(PassId(id as u16), Observe::COST | Observe::VERDICT);
+        }
+        sessions.push(session);
+    }
+    let workers = processes_of(&worker);
+    assert!(workers.len() > sessions.len());
+    for pid in workers {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().count();
+        assert_eq!(threads, 1, "process {pid}");
+    }
+}

@@ -78,8 +78,7 @@ pub fn serve<C: Compiler>(mut compiler: C) -> ! {
 const SETTLE: Duration = Duration::from_millis(30);
 
 /// Goes on in a fork if warming up has started threads: a fork has only the thread that forked.
-/// A compiler may start threads of its own at first use (XLA a watchdog that merely logs). A
-/// process that has them cannot be forked at any moment, since they may hold a lock just then,
+/// A compiler may start threads of its own at first use. A process that has them cannot be forked at any moment, since they may hold a lock just then,
 /// which nobody would ever release in the fork. So they are started early, come to rest, and
 /// stay behind in a process that does nothing but wait for this one to end.
 fn leave_threads_behind(socket: UnixStream) -> UnixStream {

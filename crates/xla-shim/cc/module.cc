@@ -22,6 +22,7 @@
 #include "xla/service/cpu_gpu_shape_verifier.h"
 #include "xla/service/hlo_cost_analysis.h"
 #include "xla/service/hlo_verifier.h"
+#include "xla/service/slow_operation_alarm.h"
 #include "xla/shape_util.h"
 
 // Exported by the library and free of MLIR types, but declared only in headers that need MLIR.
@@ -31,6 +32,25 @@ absl::Status ParseMlirModuleStringAndConvertToXlaComputation(std::string_view mo
                                                              bool use_tuple_args,
                                                              bool return_tuple);
 absl::StatusOr<std::string> ConvertHloToStablehlo(const HloModule& module, bool emit_bytecode);
+}  // namespace xla
+
+// XLA warns of slow operations from a thread that it starts at the first one. A process with such a
+// thread cannot be forked safely: in the fork, the thread's place in the queue of a lock remains
+// while its stack is given to the next thread. So the worker has warnings of its own that do
+// nothing; as they are defined in the executable, the library uses them instead of its own.
+namespace xla {
+
+SlowOperationAlarm::SlowOperationAlarm(absl::Duration, std::string, std::atomic<int64_t>* counter,
+                                       absl::string_view)
+    : counter_(counter) {}
+SlowOperationAlarm::SlowOperationAlarm(absl::Duration, std::function<std::string()>,
+                                       std::atomic<int64_t>* counter, absl::string_view)
+    : counter_(counter) {}
+SlowOperationAlarm::~SlowOperationAlarm() = default;
+void SlowOperationAlarm::ScheduleAlarm(SlowOperationAlarm*) {}
+void SlowOperationAlarm::UnscheduleAlarm(const SlowOperationAlarm*) {}
+std::unique_ptr<SlowOperationAlarm> SlowCompilationAlarm(absl::string_view) { return nullptr; }
+
 }  // namespace xla
 
 namespace xla_gym {

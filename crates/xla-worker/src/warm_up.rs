@@ -1,6 +1,5 @@
 //! A first run of everything that every worker will do, before the first fork: it brings the
-//! code into memory, which forked workers inherit, and starts the one thread that passes start
-//! (constant folding's watchdog), which forked workers leave behind.
+//! code into memory, which forked workers inherit.
 
 use xla_gym_protocol::{Form, Observe, PassId};
 use xla_gym_worker::Compiler;
