@@ -209,7 +209,7 @@ impl Engine {
         for _ in 0..ATTEMPTS {
             match workers.stem.fork() {
                 Ok(worker) => return Ok(worker),
-                Err(silence @ (Silence::Confused(_) | Silence::Lost(_))) => {
+                Err(silence @ (Silence::Confused(_) | Silence::Lost(_) | Silence::Unforkable)) => {
                     return Err(silence.into_error("starting a worker"));
                 }
                 Err(Silence::Died(_)) => workers.stem = start_stem(&self.shared.config)?.0,
@@ -301,7 +301,7 @@ fn start_stem(config: &EngineConfig) -> Result<(Worker, Hello), EngineError> {
                 return Err(failed(format!("it {how}; it said: {}", words.trim())));
             }
             Err(Silence::Confused(message)) => return Err(failed(message)),
-            Err(Silence::Lost(error)) => return Err(*error),
+            Err(other) => return Err(other.into_error("starting")),
         }
     }
 }

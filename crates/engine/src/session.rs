@@ -327,6 +327,10 @@ impl Session {
         for _ in 0..ATTEMPTS {
             match self.live().and_then(Worker::fork) {
                 Ok(worker) => return Ok(worker),
+                // The same state can be had from an earlier one.
+                Err(Silence::Unforkable) => {
+                    return self.rebuild().map_err(|silence| silence.into_error("copying"));
+                }
                 Err(Silence::Died(_)) => self.live = None,
                 Err(silence) => return Err(silence.into_error("copying the program")),
             }

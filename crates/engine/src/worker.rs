@@ -20,7 +20,9 @@ use rustix::{
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
-use xla_gym_protocol::{FrameError, Limits, Reply, Request, look_out, read_frame, write_frame};
+use xla_gym_protocol::{
+    FailureKind, FrameError, Limits, Reply, Request, look_out, read_frame, write_frame,
+};
 
 use crate::{
     error::{Death, EngineError},
@@ -42,6 +44,8 @@ pub enum Silence {
     Confused(String),
     /// It could not be rebuilt.
     Lost(Box<EngineError>),
+    /// It is well, but cannot be forked: a pass has started threads in it.
+    Unforkable,
 }
 
 impl Silence {
@@ -51,6 +55,7 @@ impl Silence {
             Silence::Died(death) => EngineError::Died { doing: doing.to_owned(), death },
             Silence::Confused(message) => EngineError::Internal(message),
             Silence::Lost(error) => *error,
+            Silence::Unforkable => EngineError::Internal(format!("{doing}: it cannot be forked")),
         }
     }
 }
@@ -144,6 +149,9 @@ impl Worker {
         match self.receive(self.limits.request_millis)? {
             Reply::Forked { pid } => {
                 Ok(Worker::new(ours, errors, open_process(pid), None, self.limits))
+            }
+            Reply::Failed(failure) if failure.kind == FailureKind::Unsupported => {
+                Err(Silence::Unforkable)
             }
             other => Err(Silence::Confused(format!("a fork was answered by {other:?}"))),
         }

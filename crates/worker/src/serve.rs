@@ -320,9 +320,13 @@ impl<C: Compiler> Server<C> {
             Ok(pair) => pair,
             Err(message) => return Some(Reply::Failed(failed(FailureKind::Misuse, message))),
         };
-        // SAFETY: the loop starts no thread, and those of the compiler's warm-up stayed behind.
-        // The client is told the number of threads at `Load` and forks only where passes alone
-        // have run since.
+        if limits::threads() > 1 {
+            return Some(Reply::Failed(failed(
+                FailureKind::Unsupported,
+                "a pass has started threads, so that this process cannot be forked any more",
+            )));
+        }
+        // SAFETY: this process has one thread.
         match unsafe { libc::fork() } {
             0 => {
                 // SAFETY: both descriptors are open and ours; 2 is replaced atomically.
