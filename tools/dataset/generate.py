@@ -22,6 +22,7 @@ import warnings
 warnings.filterwarnings("ignore")
 
 import jax
+
 import lowering
 import report
 from families import all_specs

@@ -94,14 +94,12 @@ def opcodes(text):
 
 def opcode_of(definition):
     """The opcode in `SHAPE OPCODE(OPERANDS), ...`; a tuple's shape has spaces and parentheses."""
-    end_of_shape = 0
-    if definition.startswith("("):
-        depth = 0
-        for end_of_shape, character in enumerate(definition):
-            depth += (character == "(") - (character == ")")
-            if depth == 0:
-                break
-    start = definition.index(" ", end_of_shape) + 1
+    end_of_shape, depth = 0, 0
+    # A tuple's shape ends where its parentheses close; another shape at the first space.
+    while depth > 0 or definition[end_of_shape] != " ":
+        depth += (definition[end_of_shape] == "(") - (definition[end_of_shape] == ")")
+        end_of_shape += 1
+    start = end_of_shape + 1
     return definition[start : definition.index("(", start)]
 
 

@@ -6,6 +6,7 @@ import json
 import tarfile
 
 import zstandard
+
 from spec import super_family
 from store import write_whole
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
-from lowering import KEY, RBG_KEY, abstract, lower, renamed
+
+from lowering import KEY, RBG_KEY, abstract, lower
 
 
 def schedule(peak=1e-3):
@@ -139,11 +140,12 @@ def dynamic_loss_scale_step(loss, optimizer):
             updates, state = optimizer.update(gradients, state, params)
             return optax.apply_updates(params, updates), state
 
+        value = value / scale
         params, state = lax.cond(finite, apply, lambda carry: carry, (params, state))
         grown = jnp.where(good_steps >= 1000, scale * 2, scale)
         scale = jnp.where(finite, grown, jnp.maximum(scale / 2, 1.0))
         good_steps = jnp.where(finite & (good_steps < 1000), good_steps + 1, 0)
-        return params, state, scale, good_steps, value / scale
+        return params, state, scale, good_steps, value
 
     return step
 
@@ -188,17 +190,17 @@ def lower_train(
 ):
     """The training step (or a scan over `steps` of them) of `loss(params, batch, key)`."""
     chosen = make_optimizer(optimizer, clip)
-
-    def keyed(params, batch, key):
-        return loss(params, batch, None if key is None else typed_key(key))
-
-    step = train_step(keyed, chosen, accumulate, average)
+    step = train_step(loss, chosen, accumulate, average)
     state = jax.eval_shape(chosen.init, params)
     state = (state, params) if average else state
     if steps > 1:
         step = loop_of_steps(step)
         batch = jax.tree.map(lambda leaf: abstract(steps, *leaf.shape, dtype=leaf.dtype), batch)
-    return lower(renamed(step, "train_step"), params, state, batch, *key_arguments(dropout))
+
+    def typed_step(params, state, batch, *key):
+        return step(params, state, batch, *map(typed_key, key))
+
+    return lower(typed_step, params, state, batch, *key_arguments(dropout), name="train_step")
 
 
 def lower_scaled_train(loss, params, batch, optimizer="adamw", dropout=False, clip="norm"):

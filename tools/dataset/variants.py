@@ -77,15 +77,17 @@ def variant_name(kind, task, options):
     return "-".join(part for part in parts if part)
 
 
+SHORT_NAMES = {"accumulate": "accum", "steps": "loop", "label_smoothing": "smooth"}
+
+
 def short(name, value):
-    if value is True:
-        return name.replace("_", "-")
+    """An option in a graph's name. Rates are left out: no two graphs differ by a rate alone."""
+    written = SHORT_NAMES.get(name, name.replace("_", "-"))
+    if value is True or isinstance(value, float):
+        return written
     if isinstance(value, str):
-        prefix = {"clip": "clip-", "dropout": "dropout-"}.get(name, "")
-        return f"{prefix}{value}"
-    number = str(value).replace(".", "")
-    prefixes = {"accumulate": "accum", "steps": "loop", "label_smoothing": "smooth"}
-    return f"{prefixes.get(name, name.replace('_', '-'))}{number}"
+        return f"{written}-{value}" if name in ("clip", "dropout") else value
+    return f"{written}{value}"
 
 
 KIND_PHRASES = {
@@ -97,12 +99,31 @@ KIND_PHRASES = {
 }
 
 
+# How an option reads in a sentence; others read as their name and value.
+OPTION_PHRASES = {
+    "optimizer": "{}",
+    "dtype": "{}",
+    "activation": "{}",
+    "clip": "clipping by {}",
+    "accumulate": "gradients of {} micro-batches accumulated in a scan",
+    "steps": "{} steps in one scan",
+    "average": "moving average of the parameters",
+    "loss_scale": "dynamic loss scale",
+    "scan": "scan over layers",
+    "remat": "rematerialised blocks",
+}
+
+
 def sentence(title, kind, task, options):
     """What the graph is, for people who read the list."""
     model = f"{options['depth']}-layer {title}" if "depth" in options else title
-    details = [f"{name} {value}".removesuffix(" True").replace("_", " ")
-               for name, value in options.items() if name != "depth"]  # fmt: skip
-    article = "an" if model[:1] in "8AEIOaeio" or model.startswith("11") else "a"
+    details = []
+    for name, value in options.items():
+        if name in OPTION_PHRASES:
+            details.append(OPTION_PHRASES[name].format(value))
+        elif name != "depth":
+            details.append(f"{name} {value}".removesuffix(" True").replace("_", " "))
+    article = "an" if model.startswith(("8", "11", "18", "A", "E", "I", "O", "a", "e")) else "a"
     text = f"{KIND_PHRASES[kind]} of {article} {model}"
     text += f" for {task}" if task else ""
     return f"{text}: {', '.join(details)}." if details else f"{text}."

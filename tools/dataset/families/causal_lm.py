@@ -1,6 +1,7 @@
-"""Causal language models of transformers (GPT-2, OPT, Llama, Mistral): tasks and common variants."""
+"""Causal language models of transformers (GPT-2, OPT, Llama, Mistral): tasks and variants."""
 
 import jax
+
 from families.flax_models import (
     LIBRARIES,
     TRAIN_LIBRARIES,
@@ -38,9 +39,7 @@ class CausalFamily:
     def variant(self, kind, depth, task=None, **options):
         libraries = TRAIN_LIBRARIES if kind != "forward" else LIBRARIES
         make_task = task or self.task
-        return variant(
-            self.family, self.title, make_task, kind, libraries, depth=depth, **options
-        )
+        return variant(self.family, self.title, make_task, kind, libraries, depth=depth, **options)
 
     def generation(self, search, depth, dtype="f32"):
         def make(depth, dtype):

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 import transformers
+
 from lowering import KEY, abstract, integers, lower
 from spec import Spec
 
@@ -91,7 +92,6 @@ def shifted_metrics(logits, batch):
 # Each search that transformers' `generate` knows, by a name of ours.
 SEARCHES = {
     "greedy": {},
-    "greedy-ngram": {"no_repeat_ngram_size": 2},
     "greedy-min-length": {"min_length": 10},
     "greedy-forced-ends": {"forced_bos_token_id": 3, "forced_eos_token_id": 1},
     "sampling": {"do_sample": True, "top_k": 0},
@@ -101,7 +101,7 @@ SEARCHES = {
     "top-k-top-p": {"do_sample": True, "top_k": 20, "top_p": 0.9, "temperature": 0.8},
     "beam": {"num_beams": 3},
     "beam-early": {"num_beams": 2, "early_stopping": True, "length_penalty": 2.0},
-    "beam-ngram": {"num_beams": 4, "no_repeat_ngram_size": 3, "min_length": 8},
+    "beam-min-length": {"num_beams": 4, "min_length": 8},
 }
 
 

@@ -1,6 +1,9 @@
 """GPT-2: its training loop in the forms in which people write it, and its generation loops."""
 
-import jax
+from flax import linen
+from transformers import GPT2Config
+from transformers.models.gpt2.modeling_flax_gpt2 import FlaxGPT2Block
+
 from families.causal_lm import CausalFamily, lm_task
 from families.flax_models import (
     DTYPES,
@@ -9,14 +12,10 @@ from families.flax_models import (
     VOCAB,
     WIDTH,
     make_model,
-    shifted_loss,
     text_batch,
 )
 from families.gpt2_recipes import recipe_specs
 from families.stacked import apply_module, positions, stack_layers, through_layers
-from flax import linen
-from transformers import GPT2Config
-from transformers.models.gpt2.modeling_flax_gpt2 import FlaxGPT2Block
 
 
 def config(depth, **more):
@@ -45,9 +44,7 @@ def looped_task(depth, scan=False, remat=None, dtype="f32", dropout=False):
         x = x + places.astype(DTYPES[dtype])[positions(batch)]
 
         def apply_block(layer, x, key):
-            return apply_module(
-                block, layer, x, attention_mask=batch["attention_mask"], key=key
-            )[0]
+            return apply_module(block, layer, x, attention_mask=batch["attention_mask"], key=key)[0]
 
         x = through_layers(apply_block, params["h"], x, key, scan, remat)
         return norm.apply({"params": params["ln_f"]}, x) @ tokens.T.astype(DTYPES[dtype])
@@ -130,8 +127,8 @@ def loops_over_layers():
 
 def generations():
     for search in (
-        "greedy", "greedy-ngram", "greedy-min-length", "greedy-forced-ends", "sampling",
-        "temperature", "top-k", "top-p", "top-k-top-p", "beam", "beam-early", "beam-ngram",
+        "greedy", "greedy-min-length", "greedy-forced-ends", "sampling", "temperature",
+        "top-k", "top-p", "top-k-top-p", "beam", "beam-early", "beam-min-length",
     ):  # fmt: skip
         yield FAMILY.generation(search, 2)
     yield FAMILY.generation("greedy", 6)

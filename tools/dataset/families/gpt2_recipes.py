@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import optax
+
 from families.flax_models import TRAIN_LIBRARIES, VOCAB, WIDTH, shifted_loss, text_batch
 from lowering import KEY, abstract, integers, lower
 from spec import Spec
@@ -110,9 +111,9 @@ def policy_gradient(family, depth):
     def loss(params, batch, old_log_probabilities, advantages):
         logits = model(**batch, params=params, train=False).logits[:, :-1]
         log_probabilities = jax.nn.log_softmax(logits)
-        picked = jnp.take_along_axis(
-            log_probabilities, batch["input_ids"][:, 1:, None], axis=-1
-        )[..., 0]
+        picked = jnp.take_along_axis(log_probabilities, batch["input_ids"][:, 1:, None], axis=-1)[
+            ..., 0
+        ]
         ratio = jnp.exp(picked - old_log_probabilities)
         clipped = jnp.clip(ratio, 0.8, 1.2)
         gain = jnp.minimum(ratio * advantages, clipped * advantages)

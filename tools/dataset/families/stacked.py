@@ -6,8 +6,9 @@ parameters instead. The blocks here are transformers' own, only the loop around 
 
 import jax
 import jax.numpy as jnp
-from families.flax_models import LENGTH
 from jax import lax
+
+from families.flax_models import LENGTH
 from lowering import abstract
 
 REMAT_POLICIES = {
