@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Writes the data set hlo-v1: unoptimised HLO graphs of real models, as the frameworks emit them.
 
-    python -m venv /tmp/dsvenv && /tmp/dsvenv/bin/pip install -r tools/dataset/requirements.txt
-    /tmp/dsvenv/bin/python tools/dataset/generate.py
+    make data
 
 Finished graphs are kept in the work folder, so an interrupted run goes on where it stopped.
 The pinned versions give the same bytes each time.

@@ -35,9 +35,10 @@ def on(names, *axes):
     return PartitionSpec(*axes) if axes else PartitionSpec(names)
 
 
-def mapped(function, devices, inputs, outputs):
+def mapped(function, devices, inputs, outputs, tracked=False):
+    """shard_map; with `tracked`, JAX knows what differs by device and sums gradients itself."""
     return jax.shard_map(
-        function, mesh=devices, in_specs=inputs, out_specs=outputs, check_vma=False
+        function, mesh=devices, in_specs=inputs, out_specs=outputs, check_vma=tracked
     )
 
 
@@ -86,19 +87,20 @@ def fully_sharded(count):
             full = [lax.all_gather(p, "shard", tiled=True) for p in params]
             hidden = jnp.tanh(jnp.tanh(x @ full[0]) @ full[1])
             scores = jax.nn.log_softmax(hidden @ full[2])
-            return -jnp.mean(jnp.take_along_axis(scores, labels[:, None], axis=1))
+            local = -jnp.mean(jnp.take_along_axis(scores, labels[:, None], axis=1))
+            return lax.pmean(local, "shard")
 
         value, gradients = jax.value_and_grad(loss)(params)
         adam = optax.ScaleByAdamState(count_of_steps, mean, square)
         state = (adam, optax.EmptyState())
         updates, (adam, _) = chosen.update(gradients, state, params)
         params = optax.apply_updates(params, updates)
-        return params, adam.mu, adam.nu, adam.count, lax.pmean(value, "shard")
+        return params, adam.mu, adam.nu, adam.count, value
 
     split = on("shard")
     inputs = (split, split, split, WHOLE, split, split)
     outputs = (split, split, split, WHOLE, WHOLE)
-    step = mapped(step, mesh(shard=count), inputs, outputs)
+    step = mapped(step, mesh(shard=count), inputs, outputs, tracked=True)
     return lower(step, params, params, params, integers(), *DATA, name="train_step")
 
 
@@ -157,18 +159,16 @@ def tensor_parallel_train(depth):
             found = x
             for p in params:
                 found = tensor_parallel_block(p, found)
-            return jnp.mean(jnp.square(found - target))
+            return lax.pmean(jnp.mean(jnp.square(found - target)), "data")
 
         value, gradients = jax.value_and_grad(loss)(params)
-        gradients = lax.pmean(gradients, "data")
         velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, gradients)
         params = jax.tree.map(lambda p, v: p - 0.1 * v, params, velocity)
-        return params, velocity, lax.pmean(value, "data")
+        return params, velocity, value
 
     split = on("data")
-    step = mapped(
-        step, mesh(data=2, model=2), (splits, splits, split, split), (splits, splits, WHOLE)
-    )
+    inputs, outputs = (splits, splits, split, split), (splits, splits, WHOLE)
+    step = mapped(step, mesh(data=2, model=2), inputs, outputs, tracked=True)
     batch = abstract(4, 8, WIDTH)
     return lower(step, params, params, batch, batch, name="train_step")
 
