@@ -140,7 +140,7 @@ fn copies(start: &mut Session, sequence: &[PassId]) -> Result<()> {
         timed(&mut recoveries, begin);
     }
     println!(
-        "  state after {} passes: fork {:.0} µs, XLA's own clone {:.0} µs, replay from the start \
+        "  state after {} passes: fork {:.0} µs, copy through the proto {:.0} µs, replay from the start \
          {:.0} µs, recovery after a kill {:.0} µs",
         steps.len(),
         median(&mut forks),
