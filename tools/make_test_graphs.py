@@ -1124,8 +1124,8 @@ README = """\
 Small HLO graphs for tests and examples. They are generated; do not edit them by hand.
 `tools/make_test_graphs.py` writes this folder, this file included:
 
-    python -m venv /tmp/graphs && /tmp/graphs/bin/pip install -r tools/test-graphs-requirements.txt
-    /tmp/graphs/bin/python tools/make_test_graphs.py
+    python -m venv .graphs-env && .graphs-env/bin/pip install -r tools/test-graphs-requirements.txt
+    .graphs-env/bin/python tools/make_test_graphs.py
 
 The pinned versions give the same bytes each time. The graphs come from JAX, lowered and not
 compiled, with every constant in full and without metadata (no local paths). Widths are tiny, so
