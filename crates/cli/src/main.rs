@@ -144,6 +144,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         Some(EngineError::UnknownPass { .. }) => 2,
         Some(EngineError::WorkerNotFound { .. } | EngineError::WorkerStart { .. }) => 6,
         _ if error.downcast_ref::<xla_gym_engine::SourceError>().is_some() => 3,
+        _ if error.downcast_ref::<xla_gym_data::BenchmarkError>().is_some() => 3,
         _ if error.downcast_ref::<xla_gym_data::LibraryError>().is_some() => 3,
         _ => 1,
     }

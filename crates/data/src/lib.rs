@@ -9,14 +9,15 @@
 
 #![forbid(unsafe_code)]
 
+mod benchmarks;
 mod library;
 mod manifest;
 mod own;
 mod similarity;
 mod splits;
 
+pub use benchmarks::{Benchmark, BenchmarkError, Benchmarks, Skipped};
 pub use library::{Library, LibraryError, unpack};
 pub use manifest::{Baseline, Graph, Manifest, Side, Split};
-pub use own::{Found, find_programs};
 pub use similarity::{Shingles, opcode_sequence};
 pub use splits::{Candidate, NEAR, UNSEEN, assign};

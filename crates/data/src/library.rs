@@ -69,6 +69,11 @@ impl Library {
         &self.manifest
     }
 
+    /// Size of the packed graphs.
+    pub fn archive_bytes(&self) -> usize {
+        ARCHIVES.iter().map(|(_, bytes)| bytes.len()).sum()
+    }
+
     /// Finds a graph by id.
     pub fn graph(&self, id: &str) -> Result<&Graph, LibraryError> {
         self.manifest.graph(id).ok_or_else(|| {

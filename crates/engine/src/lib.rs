@@ -11,6 +11,7 @@
 //!
 //! Invariants: this crate links no compiler; no worker's death becomes the caller's.
 
+mod cores;
 mod engine;
 mod error;
 mod quarantine;
@@ -20,6 +21,7 @@ mod source;
 mod spawn;
 mod worker;
 
+pub use cores::{cores, on_all_cores};
 pub use engine::{Engine, EngineConfig, default_limits, state_dir};
 pub use error::{Death, EngineError, PassError, PassFailure};
 pub use quarantine::{Quarantine, QuarantineEntry};

@@ -15,7 +15,7 @@ use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use xla_gym_engine::{
-    Engine, EngineError, PassFailure, Session,
+    Engine, EngineError, PassFailure, Session, on_all_cores,
     protocol::{Observe, PassId},
 };
 use xla_gym_oracle::{Options, Reference, Report, Verdict};
@@ -94,7 +94,6 @@ struct Lab {
     graphs: Vec<(String, PathBuf)>,
     passes: Vec<PassId>,
     starts: Vec<Mutex<Start_>>,
-    next: AtomicU64,
     checks_begun: AtomicU64,
     tally: Mutex<Tally>,
 }
@@ -123,31 +122,15 @@ pub fn run(args: Args) -> Result<()> {
         engine,
         graphs,
         starts,
-        next: AtomicU64::new(0),
         checks_begun: AtomicU64::new(0),
         tally: Mutex::default(),
     };
     let bar = graphs::progress(lab.args.episodes, "episodes");
     let begin = Instant::now();
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| -> Result<()> {
-                    loop {
-                        let number = lab.next.fetch_add(1, Ordering::Relaxed);
-                        if number >= lab.args.episodes {
-                            return Ok(());
-                        }
-                        lab.episode(number)?;
-                        bar.inc(1);
-                    }
-                })
-            })
-            .collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
+    on_all_cores(lab.args.episodes as usize, |number| {
+        lab.episode(number as u64)?;
+        bar.inc(1);
+        anyhow::Ok(())
     })?;
     bar.finish_and_clear();
     let mut tally = lab.tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -1,13 +1,6 @@
 //! What there is to win.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Result, anyhow};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
@@ -15,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use xla_gym_data::{Graph, Library, Side, Split};
 use xla_gym_engine::{
-    Engine, Session,
+    Engine, Session, on_all_cores,
     protocol::{Observe, PassId},
 };
 use xla_gym_score::{OPTIONAL, Start, apply_all, default_passes, run_default, start_session};
@@ -74,29 +67,12 @@ pub fn run(args: Args) -> Result<()> {
     let library = Library::hlo_v1()?;
     let sample = sample(library, &args);
     let bar = graphs::progress(sample.len() as u64, "graphs");
-    let rows: Mutex<Vec<Row>> = Mutex::default();
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| -> Result<()> {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(graph) = sample.get(index) else { return Ok(()) };
-                        let row = measure(&engine, library, graph, &args)?;
-                        rows.lock().expect("no thread panics").push(row);
-                        bar.inc(1);
-                    }
-                })
-            })
-            .collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
+    let mut rows = on_all_cores(sample.len(), |index| {
+        let row = measure(&engine, library, sample[index], &args)?;
+        bar.inc(1);
+        anyhow::Ok(row)
     })?;
     bar.finish_and_clear();
-    let mut rows = rows.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     rows.sort_by(|a, b| a.id.cmp(&b.id));
     print(&rows, &args);
     if let Some(path) = &args.output {

@@ -4,16 +4,12 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt::Write as _,
     path::{Path, PathBuf},
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
 };
 
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 use xla_gym_data::{Baseline, Candidate, Graph, Shingles, assign, unpack};
-use xla_gym_engine::{Engine, EngineError, Session, Source, protocol::Observe};
+use xla_gym_engine::{Engine, EngineError, Session, Source, on_all_cores, protocol::Observe};
 use xla_gym_score::{OPTIONAL, apply_all, default_passes, run_default};
 
 use crate::graphs;
@@ -50,32 +46,13 @@ pub fn run(args: Args) -> Result<()> {
     let engine = graphs::engine(120)?;
 
     let bar = graphs::progress(generated.len() as u64, "graphs");
-    let done: Mutex<Vec<(usize, Graph)>> = Mutex::default();
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| -> Result<()> {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(graph) = generated.get(index) else { return Ok(()) };
-                        let graph = describe(&engine, graph, &texts[index])
-                            .with_context(|| graph.id.clone())?;
-                        done.lock().expect("no thread panics").push((index, graph));
-                        bar.inc(1);
-                    }
-                })
-            })
-            .collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
+    let mut graphs: Vec<Graph> = on_all_cores(generated.len(), |index| {
+        let graph = describe(&engine, &generated[index], &texts[index])
+            .with_context(|| generated[index].id.clone())?;
+        bar.inc(1);
+        anyhow::Ok(graph)
     })?;
     bar.finish_and_clear();
-    let mut graphs = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    graphs.sort_by_key(|(index, _)| *index);
-    let mut graphs: Vec<Graph> = graphs.into_iter().map(|(_, graph)| graph).collect();
 
     let candidates: Vec<Candidate> = graphs
         .iter()

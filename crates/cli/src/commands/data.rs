@@ -1,6 +1,7 @@
 //! `xla-gym data`
 
 mod picture;
+mod scan;
 mod verify;
 
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Instant};
@@ -8,6 +9,7 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Instant
 use anyhow::Result;
 use serde::Serialize;
 use xla_gym_data::{Graph, Library, Side, Split};
+use xla_gym_engine::on_all_cores;
 
 use crate::{
     context::{Context, grouped, time},
@@ -43,6 +45,8 @@ enum Command {
         #[arg(long)]
         load: bool,
     },
+    /// Look at your own graphs: which can be used, how large they are, what XLA makes of them.
+    Scan(scan::Args),
     /// Check every graph against the real compiler.
     Verify(verify::Args),
 }
@@ -86,6 +90,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         Command::List(args) => list(context, library, args)?,
         Command::Show { id } => show(context, library.graph(&id)?)?,
         Command::Stats { svg, load } => stats(context, library, svg, load)?,
+        Command::Scan(args) => return scan::run(context, args),
         Command::Verify(args) => return verify::run(context, library, args),
     }
     Ok(ExitCode::SUCCESS)
@@ -159,7 +164,7 @@ fn show(context: &Context, graph: &Graph) -> Result<()> {
 }
 
 /// The kinds of opcodes that passes care about.
-const CLASSES: [&str; 21] = [
+const CLASSES: [&str; 22] = [
     "while",
     "conditional",
     "call",
@@ -168,6 +173,7 @@ const CLASSES: [&str; 21] = [
     "gather",
     "scatter",
     "dot",
+    "dot with batch dimensions",
     "convolution",
     "reduce-window",
     "select-and-scatter",
@@ -186,6 +192,7 @@ const CLASSES: [&str; 21] = [
 #[derive(Serialize)]
 struct Stats {
     graphs: usize,
+    archive_bytes: usize,
     families: BTreeMap<String, Sizes>,
     splits: Vec<SplitRow>,
     opcode_classes: BTreeMap<&'static str, usize>,
@@ -225,12 +232,13 @@ fn stats(context: &Context, library: &Library, svg: Option<PathBuf>, load: bool)
     }
     let stats = Stats {
         graphs: graphs.len(),
+        archive_bytes: library.archive_bytes(),
         families: families.into_iter().map(|(family, sizes)| (family, summary(sizes))).collect(),
         splits,
         opcode_classes: CLASSES
             .into_iter()
-            .map(|class| (class, graphs.iter().filter(|graph| has(graph, class)).count()))
-            .collect(),
+            .map(|class| Ok((class, count(library, graphs, class)?)))
+            .collect::<Result<_>>()?,
         load_seconds: load.then(|| load_all(context, library)).transpose()?,
     };
     if let Some(path) = svg {
@@ -239,9 +247,24 @@ fn stats(context: &Context, library: &Library, svg: Option<PathBuf>, load: bool)
     if context.json() { context.print_json(&stats) } else { context.print(&render(&stats)) }
 }
 
-fn has(graph: &Graph, class: &str) -> bool {
-    if class == "bf16" { graph.bf16 } else { graph.opcodes.contains_key(class) }
+/// How many graphs have an opcode class.
+fn count(library: &Library, graphs: &[Graph], class: &str) -> Result<usize> {
+    let mut count = 0;
+    for graph in graphs {
+        count += usize::from(match class {
+            "bf16" => graph.bf16,
+            "dot with batch dimensions" => {
+                let text = library.source(graph)?.bytes;
+                text.windows(BATCH.len()).any(|part| part == BATCH)
+            }
+            _ => graph.opcodes.contains_key(class),
+        });
+    }
+    Ok(count)
 }
+
+/// How HLO text says it.
+const BATCH: &[u8] = b"lhs_batch_dims={0";
 
 fn summary(mut sizes: Vec<u64>) -> Sizes {
     sizes.sort_unstable();
@@ -276,10 +299,10 @@ fn load_all(context: &Context, library: &Library) -> Result<f64> {
     let graphs = &library.manifest().graphs;
     progress.counting(graphs.len() as u64, "graphs");
     let begin = Instant::now();
-    verify::on_all_cores(graphs, |graph| {
-        engine.load(&library.source(graph)?)?;
+    on_all_cores(graphs.len(), |index| {
+        engine.load(&library.source(&graphs[index])?)?;
         progress.advance();
-        Ok(())
+        anyhow::Ok(())
     })?;
     Ok(begin.elapsed().as_secs_f64())
 }
@@ -321,9 +344,10 @@ fn render(stats: &Stats) -> String {
         classes.row([(*class).to_owned(), count.to_string()]);
     }
     let mut out = format!(
-        "{} graphs of {} families\n\n{}\n{}\n{}",
+        "{} graphs of {} families, {:.1} MB packed\n\n{}\n{}\n{}",
         stats.graphs,
         stats.families.len(),
+        stats.archive_bytes as f64 / 1e6,
         families.render(),
         splits.render(),
         classes.render()

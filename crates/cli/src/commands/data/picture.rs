@@ -108,7 +108,7 @@ pub fn draw(graphs: &[Graph]) -> String {
         families.entry(&graph.family).or_default().push(graph);
     }
     let height = TOP + ROW * families.len() as f64 + 50.0;
-    let width = LABEL + PANEL + GAP + PANEL + 20.0;
+    let width = LABEL + PANEL + GAP + PANEL + 90.0;
     let mut svg = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' \
          font-family='sans-serif' font-size='12'>\n<rect width='100%' height='100%' fill='white'/>\n"
@@ -153,7 +153,7 @@ fn x_of(size: f64) -> f64 {
 fn legend(svg: &mut String, left: f64) {
     let entries = GROUPS.iter().map(|(name, colour, _)| (*name, *colour)).chain([OTHER]);
     for (index, (name, colour)) in entries.enumerate() {
-        let x = left + (index % 3) as f64 * 152.0;
+        let x = left + (index % 3) as f64 * 180.0;
         let y = 36.0 + (index / 3) as f64 * 17.0;
         let _ = writeln!(svg, "<rect x='{x}' y='{y}' width='11' height='11' fill='{colour}'/>");
         text(svg, x + 15.0, y + 10.0, "start", 11.0, name);

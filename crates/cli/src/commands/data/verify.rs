@@ -1,17 +1,11 @@
 //! `xla-gym data verify`
 
-use std::{
-    process::ExitCode,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{process::ExitCode, sync::Mutex};
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 use xla_gym_data::{Graph, Library};
-use xla_gym_engine::{Engine, EngineError, protocol::Observe};
+use xla_gym_engine::{Engine, EngineError, on_all_cores, protocol::Observe};
 use xla_gym_oracle::{Range, make_inputs};
 use xla_gym_score::run_default;
 
@@ -55,9 +49,10 @@ pub fn run(context: &Context, library: &Library, args: Args) -> Result<ExitCode>
     progress.doing("checking");
     progress.counting(graphs.len() as u64, "graphs");
     let verified: Mutex<Verified> = Mutex::default();
-    on_all_cores(&graphs, |graph| {
+    on_all_cores(graphs.len(), |index| {
+        let graph = graphs[index];
         let outcome = check(&engine, library, graph, &args);
-        let mut verified = verified.lock().expect("no thread panics");
+        let mut verified = verified.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         verified.graphs += 1;
         match outcome {
             Ok(checked) => {
@@ -68,7 +63,7 @@ pub fn run(context: &Context, library: &Library, args: Args) -> Result<ExitCode>
             Err(error) => verified.problems.push(format!("{}: {error:#}", graph.id)),
         }
         progress.advance();
-        Ok(())
+        anyhow::Ok(())
     })?;
     drop(progress);
     let mut verified = verified.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -136,25 +131,4 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, known: &T) -> Res
     } else {
         Err(anyhow!("{what}: {found:?}, in the manifest {known:?}"))
     }
-}
-
-/// Calls `work` for every item, on all cores. The first error ends it.
-pub fn on_all_cores<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| -> Result<()> {
-                    while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        work(item)?;
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
-    })
 }
