@@ -6,8 +6,8 @@ use std::{
 };
 
 use xla_gym_protocol::{
-    ComputationCounts, Fingerprint, Form, Observation, Observe, PassId, ProgramId, Reply, Request,
-    Signature,
+    ComputationCounts, Fingerprint, Form, Graph, Observation, Observe, PassId, ProgramId, Reply,
+    Request, Signature,
 };
 
 use crate::{
@@ -247,6 +247,15 @@ impl Session {
         match self.ask(&Request::Breakdown { program }, "counting")? {
             Reply::Breakdown(rows) => Ok(rows),
             other => Err(unexpected("counting", &other)),
+        }
+    }
+
+    /// The current state as a graph.
+    pub fn graph(&mut self) -> Result<Graph, EngineError> {
+        let program = self.program;
+        match self.ask(&Request::Graph { program }, "drawing the graph")? {
+            Reply::Graph(graph) => Ok(graph),
+            other => Err(unexpected("drawing the graph", &other)),
         }
     }
 

@@ -10,6 +10,7 @@ mod manifest;
 mod overhead;
 mod pass_table;
 mod search;
+mod transitions;
 mod transport;
 
 use anyhow::Result;
@@ -36,6 +37,8 @@ enum Command {
     Overhead(overhead::Args),
     /// Pipes against a socket pair, for messages of the size of ours.
     Transport(transport::Args),
+    /// Whether a state's fingerprint and a pass determine the next state.
+    Transitions(transitions::Args),
     /// The manifest of the data set: what the engine says of every graph.
     Manifest(manifest::Args),
     /// What there is to win: the best of some random pass orders on a sample of graphs.
@@ -52,6 +55,7 @@ fn main() -> Result<()> {
         Command::Fuzz(args) => fuzz::run(args),
         Command::Overhead(args) => overhead::run(args),
         Command::Transport(args) => transport::run(args),
+        Command::Transitions(args) => transitions::run(args),
         Command::Manifest(args) => manifest::run(args),
         Command::Headroom(args) => headroom::run(args),
         Command::Search(args) => search::run(args),

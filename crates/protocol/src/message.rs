@@ -57,6 +57,11 @@ pub enum Request {
         /// Which program.
         program: ProgramId,
     },
+    /// The program as a graph; answered by [`Reply::Graph`].
+    Graph {
+        /// Which program.
+        program: ProgramId,
+    },
     /// Writes a program out; answered by [`Reply::Bytes`].
     Print {
         /// Which program.
@@ -145,6 +150,8 @@ pub enum Reply {
     Observation(Observation),
     /// To [`Request::Breakdown`].
     Breakdown(Vec<ComputationCounts>),
+    /// To [`Request::Graph`].
+    Graph(Graph),
     /// To [`Request::Print`].
     Bytes(Vec<u8>),
     /// To [`Request::Clone`].
@@ -265,6 +272,8 @@ impl Observe {
     pub const FINGERPRINT: Observe = Observe(8);
     /// [`Observation::verdict`].
     pub const VERDICT: Observe = Observe(16);
+    /// [`Observation::exact`].
+    pub const EXACT: Observe = Observe(32);
 
     /// Whether all of `other` is asked for.
     pub fn has(self, other: Observe) -> bool {
@@ -297,6 +306,10 @@ pub struct Observation {
     pub fingerprint: Option<Fingerprint>,
     /// Whether the compiler's verifier accepts the program, or why not.
     pub verdict: Option<Result<(), String>>,
+    /// Identity down to the order in which the compiler keeps the program. Two programs of one
+    /// [`Observation::fingerprint`] may still be told apart by a pass, that walks them in order;
+    /// two of the same exact identity may not.
+    pub exact: Option<Fingerprint>,
 }
 
 impl Observation {
@@ -308,6 +321,7 @@ impl Observation {
             | part(self.cost.is_some(), Observe::COST)
             | part(self.fingerprint.is_some(), Observe::FINGERPRINT)
             | part(self.verdict.is_some(), Observe::VERDICT)
+            | part(self.exact.is_some(), Observe::EXACT)
     }
 
     /// Adds what another observation of the same state knows.
@@ -317,6 +331,7 @@ impl Observation {
         self.cost = other.cost.or(self.cost.take());
         self.fingerprint = other.fingerprint.or(self.fingerprint.take());
         self.verdict = other.verdict.or(self.verdict.take());
+        self.exact = other.exact.or(self.exact.take());
     }
 
     /// Only what is asked for.
@@ -330,6 +345,7 @@ impl Observation {
             cost: part(observe.has(Observe::COST), &self.cost),
             fingerprint: part(observe.has(Observe::FINGERPRINT), &self.fingerprint),
             verdict: part(observe.has(Observe::VERDICT), &self.verdict),
+            exact: part(observe.has(Observe::EXACT), &self.exact),
         }
     }
 }
@@ -405,6 +421,43 @@ pub struct ComputationCounts {
     pub runs: bool,
     /// Opcode (position in [`Hello::opcodes`]) and number of instructions, none of them 0.
     pub opcodes: Vec<(u32, u32)>,
+}
+
+/// A program as a graph of instructions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Graph {
+    /// The instructions, called computations before their callers.
+    pub nodes: Vec<GraphNode>,
+    /// What leads where.
+    pub edges: Vec<GraphEdge>,
+}
+
+/// An instruction of a [`Graph`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphNode {
+    /// Position in [`Hello::opcodes`].
+    pub opcode: u32,
+    /// The compiler's number of the element type.
+    pub dtype: u32,
+    /// Dimensions of the result.
+    pub rank: u32,
+    /// In which computation.
+    pub computation: u32,
+    /// Elements of the result.
+    pub elements: u64,
+}
+
+/// An edge of a [`Graph`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphEdge {
+    /// Position of the node that comes first.
+    pub from: u32,
+    /// Position of the node that needs it.
+    pub to: u32,
+    /// 0: a value; 1: an order; 2: the result of a called computation.
+    pub kind: u32,
+    /// Which operand, or which called computation.
+    pub position: u32,
 }
 
 /// Result of one pass.

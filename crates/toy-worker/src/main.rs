@@ -89,6 +89,8 @@ impl Compiler for Toy {
             cost: observe.has(Observe::COST).then_some(Ok(cost)),
             fingerprint: observe.has(Observe::FINGERPRINT).then(|| fingerprint(program)),
             verdict: observe.has(Observe::VERDICT).then(|| self.verify(program)),
+            // The text says everything that the passes see.
+            exact: observe.has(Observe::EXACT).then(|| fingerprint(program)),
         }
     }
 

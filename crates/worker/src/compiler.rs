@@ -1,8 +1,8 @@
 //! The trait that a new compiler implements.
 
 use xla_gym_protocol::{
-    Array, ComputationCounts, Failure, FailureKind, Form, MemoryEstimate, Observation, Observe,
-    Pass, PassId, PipelineOptions, PipelineReport, Signature,
+    Array, ComputationCounts, Failure, FailureKind, Form, Graph, MemoryEstimate, Observation,
+    Observe, Pass, PassId, PipelineOptions, PipelineReport, Signature,
 };
 
 /// What a compiler says about itself.
@@ -40,6 +40,13 @@ pub trait Compiler {
     /// Runs one pass; whether the program changed, or the compiler's error.
     fn apply(&mut self, program: &mut Self::Program, pass: PassId) -> Result<bool, String>;
 
+    /// Numbers that move when the program changes, for compilers whose passes change programs
+    /// and keep quiet about it; cheap, since it is asked for around every pass. The first moves
+    /// only if the program did change, the second also if it may have.
+    fn version(&self, _: &Self::Program) -> (u64, u64) {
+        (0, 0)
+    }
+
     /// Looks at the program.
     fn observe(&mut self, program: &mut Self::Program, observe: Observe) -> Observation;
 
@@ -55,6 +62,11 @@ pub trait Compiler {
     /// Counts per computation.
     fn breakdown(&mut self, _: &Self::Program) -> Result<Vec<ComputationCounts>, Failure> {
         Err(unsupported("counts per computation"))
+    }
+
+    /// The program as a graph.
+    fn graph(&mut self, _: &Self::Program) -> Result<Graph, Failure> {
+        Err(unsupported("programs as graphs"))
     }
 
     /// Runs the compiler's own pipeline on a copy. Returns the report and, in order, the

@@ -205,6 +205,10 @@ impl<C: Compiler> Server<C> {
                 let (compiler, program) = self.program(program)?;
                 Reply::Breakdown(compiler.breakdown(program)?)
             }
+            Request::Graph { program } => {
+                let (compiler, program) = self.program(program)?;
+                Reply::Graph(compiler.graph(program)?)
+            }
             Request::Print { program, form } => {
                 let (compiler, program) = self.program(program)?;
                 Reply::Bytes(compiler.print(program, form)?)
@@ -293,11 +297,16 @@ impl<C: Compiler> Server<C> {
                 Ok(found) => found,
                 Err(failure) => return Ok(Some(Reply::Failed(failure))),
             };
+            let before = compiler.version(&loaded.program);
             let start = Instant::now();
-            let outcome = compiler.apply(&mut loaded.program, pass);
+            let mut outcome = compiler.apply(&mut loaded.program, pass);
             let nanos = start.elapsed().as_nanos() as u64;
             let broken = outcome.is_err();
-            if outcome != Ok(false) {
+            let after = compiler.version(&loaded.program);
+            if after.0 != before.0 {
+                outcome = outcome.and(Ok(true));
+            }
+            if outcome != Ok(false) || after.1 != before.1 {
                 loaded.seen = Observation::default();
             }
             let observation =

@@ -260,6 +260,25 @@ class ComputationHash {
     return hasher.value();
   }
 
+  // As the computation lies in memory: its instructions in the order of its list, each with
+  // the order of its users and the rank of its id, which passes sort and walk by.
+  std::array<uint64_t, 2> exactly(const HloComputation& computation) {
+    std::vector<std::pair<int64_t, uint32_t>> ids;
+    for (const HloInstruction* instruction : computation.instructions()) {
+      number(instruction) = ++next_;
+      ids.emplace_back(instruction->unique_id(), next_);
+    }
+    Hasher hasher;
+    for (const HloInstruction* instruction : computation.instructions()) {
+      hash(*instruction, &hasher);
+      for (const HloInstruction* user : instruction->users()) hasher.word(number(user));
+    }
+    std::sort(ids.begin(), ids.end());
+    for (const auto& [id, position] : ids) hasher.word(position);
+    hasher.word(number(computation.root_instruction()));
+    return hasher.value();
+  }
+
  private:
   static constexpr uint32_t kUnseen = 0;
   static constexpr uint32_t kWaiting = ~uint32_t{0};
@@ -620,6 +639,18 @@ rust::Vec<OpcodeCount> opcode_counts_by_computation(const Module& module) {
   return rows;
 }
 
+// Some passes leave instructions behind that nobody reads, and report that nothing changed.
+Version version(const Module& module) {
+  Version version;
+  version.size = module.hlo->computation_count();
+  version.ids = module.hlo->next_unique_computation_id();
+  for (const HloComputation* computation : module.hlo->computations()) {
+    version.size += computation->instruction_count() << 16;
+    version.ids += computation->next_unique_instruction_internal_id();
+  }
+  return version;
+}
+
 Cost cost(const Module& module) {
   xla::HloCostAnalysis analysis;
   throw_if_error(module.hlo->entry_computation()->Accept(&analysis));
@@ -646,6 +677,59 @@ std::array<uint64_t, 2> fingerprint(const Module& module) {
   hasher.bytes(module.hlo->input_output_alias_config().ToString());
   hasher.word(module.hlo->has_schedule());
   return hasher.value();
+}
+
+std::array<uint64_t, 2> exact_fingerprint(const Module& module) {
+  absl::flat_hash_map<const HloComputation*, std::array<uint64_t, 2>> contents;
+  for (const HloComputation* computation : module.hlo->MakeComputationPostOrder()) {
+    contents.emplace(computation, ComputationHash(contents).exactly(*computation));
+  }
+  Hasher hasher;
+  for (const HloComputation* computation : module.hlo->computations()) {
+    auto content = contents.find(computation);
+    if (content == contents.end()) continue;
+    hasher.words(content->second);
+    hasher.word(computation->caller_instructions().size());
+  }
+  hasher.words(contents[module.hlo->entry_computation()]);
+  hasher.bytes(module.hlo->input_output_alias_config().ToString());
+  hasher.word(module.hlo->has_schedule());
+  return hasher.value();
+}
+
+ProgramGraph graph(const Module& module) {
+  ProgramGraph graph;
+  absl::flat_hash_map<const HloInstruction*, uint32_t> numbers;
+  auto edge = [&](const HloInstruction* from, const HloInstruction* to, uint32_t kind,
+                  uint32_t position) {
+    graph.edges.push_back(GraphEdge{numbers.at(from), numbers.at(to), kind, position});
+  };
+  uint32_t number_of_computation = 0;
+  for (const HloComputation* computation : module.hlo->MakeComputationPostOrder()) {
+    for (const HloInstruction* instruction : computation->MakeInstructionPostOrder()) {
+      numbers[instruction] = graph.nodes.size();
+      const xla::Shape& shape = instruction->shape();
+      GraphNode node;
+      node.opcode = static_cast<uint32_t>(instruction->opcode());
+      node.dtype = shape.element_type();
+      node.rank = shape.IsArray() ? shape.dimensions().size() : 0;
+      node.computation = number_of_computation;
+      node.elements = shape.IsArray() ? xla::ShapeUtil::ElementsIn(shape) : 0;
+      graph.nodes.push_back(node);
+      for (int64_t i = 0; i < instruction->operand_count(); ++i) {
+        edge(instruction->operand(i), instruction, 0, i);
+      }
+      for (const HloInstruction* before : instruction->control_predecessors()) {
+        edge(before, instruction, 1, 0);
+      }
+      uint32_t position = 0;
+      for (const HloComputation* called : instruction->called_computations()) {
+        edge(called->root_instruction(), instruction, 2, position++);
+      }
+    }
+    ++number_of_computation;
+  }
+  return graph;
 }
 
 void verify(Module& module) {

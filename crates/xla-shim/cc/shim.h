@@ -23,9 +23,11 @@ struct Cost;
 struct Counts;
 struct MemoryStats;
 struct OpcodeCount;
+struct ProgramGraph;
 struct PassInfo;
 struct PipelinePass;
 struct Signature;
+struct Version;
 
 struct Module {
   std::unique_ptr<xla::HloModule> hlo;
@@ -67,8 +69,11 @@ rust::Vec<uint8_t> print_stablehlo(const Module& module, bool bytecode);
 Counts counts(const Module& module);
 rust::Vec<uint32_t> opcode_counts(const Module& module);
 rust::Vec<OpcodeCount> opcode_counts_by_computation(const Module& module);
+Version version(const Module& module);
 Cost cost(const Module& module);
 std::array<uint64_t, 2> fingerprint(const Module& module);
+std::array<uint64_t, 2> exact_fingerprint(const Module& module);
+ProgramGraph graph(const Module& module);
 void verify(Module& module);
 Signature signature(const Module& module);
 

@@ -35,6 +35,12 @@ pub mod ffi {
         computations: u64,
     }
 
+    /// Both move when a pass makes or removes instructions, whatever it says.
+    struct Version {
+        size: u64,
+        ids: u64,
+    }
+
     struct Cost {
         flops: f64,
         transcendentals: f64,
@@ -68,6 +74,26 @@ pub mod ffi {
         runs: bool,
         opcode: u32,
         count: u32,
+    }
+
+    struct GraphNode {
+        opcode: u32,
+        dtype: u32,
+        rank: u32,
+        computation: u32,
+        elements: u64,
+    }
+
+    struct GraphEdge {
+        from: u32,
+        to: u32,
+        kind: u32,
+        position: u32,
+    }
+
+    struct ProgramGraph {
+        nodes: Vec<GraphNode>,
+        edges: Vec<GraphEdge>,
     }
 
     struct PipelinePass {
@@ -111,8 +137,11 @@ pub mod ffi {
         fn counts(module: &Module) -> Counts;
         fn opcode_counts(module: &Module) -> Vec<u32>;
         fn opcode_counts_by_computation(module: &Module) -> Vec<OpcodeCount>;
+        fn version(module: &Module) -> Version;
         fn cost(module: &Module) -> Result<Cost>;
         fn fingerprint(module: &Module) -> [u64; 2];
+        fn exact_fingerprint(module: &Module) -> [u64; 2];
+        fn graph(module: &Module) -> ProgramGraph;
         fn verify(module: Pin<&mut Module>) -> Result<()>;
         fn signature(module: &Module) -> Result<Signature>;
 

@@ -11,8 +11,8 @@ mod warm_up;
 
 use xla_gym_protocol::{
     Array, ArraySpec, ComputationCounts, Cost, Counts, Failure, FailureKind, Fingerprint, Form,
-    MemoryEstimate, Observation, Observe, Pass, PassId, PipelineOptions, PipelinePass,
-    PipelineReport, Signature,
+    Graph, GraphEdge, GraphNode, MemoryEstimate, Observation, Observe, Pass, PassId,
+    PipelineOptions, PipelinePass, PipelineReport, Signature,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve};
 use xla_gym_xla_shim::{self as xla, UniquePtr};
@@ -37,6 +37,10 @@ struct Xla;
 fn main() {
     xla::prepare_process(xla_gym_worker::exit_out_of_memory);
     serve(Xla)
+}
+
+fn fingerprint([low, high]: [u64; 2]) -> Fingerprint {
+    Fingerprint(u128::from(high) << 64 | u128::from(low))
 }
 
 fn refused(error: impl ToString) -> Failure {
@@ -101,6 +105,11 @@ impl Compiler for Xla {
         xla::run_pass(program.pin_mut(), pass.0.into()).map_err(|error| error.to_string())
     }
 
+    fn version(&self, program: &Self::Program) -> (u64, u64) {
+        let version = xla::version(program);
+        (version.size, version.ids)
+    }
+
     fn observe(&mut self, program: &mut Self::Program, observe: Observe) -> Observation {
         let mut seen = Observation::default();
         if observe.has(Observe::COUNTS) {
@@ -125,8 +134,10 @@ impl Compiler for Xla {
             });
         }
         if observe.has(Observe::FINGERPRINT) {
-            let [low, high] = xla::fingerprint(program);
-            seen.fingerprint = Some(Fingerprint(u128::from(high) << 64 | u128::from(low)));
+            seen.fingerprint = Some(fingerprint(xla::fingerprint(program)));
+        }
+        if observe.has(Observe::EXACT) {
+            seen.exact = Some(fingerprint(xla::exact_fingerprint(program)));
         }
         if observe.has(Observe::VERDICT) {
             seen.verdict = Some(self.verify(program));
@@ -165,6 +176,27 @@ impl Compiler for Xla {
             last.opcodes.push((row.opcode, row.count));
         }
         Ok(computations)
+    }
+
+    fn graph(&mut self, program: &Self::Program) -> Result<Graph, Failure> {
+        let graph = xla::graph(program);
+        let node = |node: xla::GraphNode| GraphNode {
+            opcode: node.opcode,
+            dtype: node.dtype,
+            rank: node.rank,
+            computation: node.computation,
+            elements: node.elements,
+        };
+        let edge = |edge: xla::GraphEdge| GraphEdge {
+            from: edge.from,
+            to: edge.to,
+            kind: edge.kind,
+            position: edge.position,
+        };
+        Ok(Graph {
+            nodes: graph.nodes.into_iter().map(node).collect(),
+            edges: graph.edges.into_iter().map(edge).collect(),
+        })
     }
 
     fn pipeline(
