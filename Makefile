@@ -31,7 +31,7 @@ demo: build
 	@tools/demo.sh
 
 # All targets at once, or cargo would build the shim twice, with and without what only tests need.
-test: setup
+test: setup test-data
 	python3 -m unittest discover -s tools -p 'test_*.py'
 	$(CARGO) build --release --locked --workspace --all-targets
 	$(CARGO) test --release --locked --workspace
