@@ -45,6 +45,8 @@ pub fn state_dir() -> PathBuf {
 pub struct EngineConfig {
     /// The worker program.
     pub worker: PathBuf,
+    /// Where the worker finds the compiler's library, if not where it was built.
+    pub libraries: Option<PathBuf>,
     /// Limits of every worker.
     pub limits: Limits,
     /// Where failures are remembered; in memory only if None.
@@ -60,12 +62,21 @@ impl EngineConfig {
     /// The configuration for the XLA worker, found by [`find_worker`].
     pub fn xla() -> Result<EngineConfig, EngineError> {
         Ok(EngineConfig {
-            worker: find_worker("xla")?,
-            limits: default_limits(),
             quarantine: Some(state_dir().join("quarantine.jsonl")),
+            ..EngineConfig::new(find_worker("xla")?)
+        })
+    }
+
+    /// The configuration for any worker, remembering failures in memory only.
+    pub fn new(worker: PathBuf) -> EngineConfig {
+        EngineConfig {
+            worker,
+            libraries: None,
+            limits: default_limits(),
+            quarantine: None,
             warm_workers: 1,
             freeze_after: Duration::from_millis(200),
-        })
+        }
     }
 }
 
@@ -209,7 +220,12 @@ impl Engine {
         for _ in 0..ATTEMPTS {
             match workers.stem.fork() {
                 Ok(worker) => return Ok(worker),
-                Err(silence @ (Silence::Confused(_) | Silence::Lost(_) | Silence::Unforkable)) => {
+                Err(
+                    silence @ (Silence::Confused(_)
+                    | Silence::Lost(_)
+                    | Silence::Interrupted
+                    | Silence::Unforkable),
+                ) => {
                     return Err(silence.into_error("starting a worker"));
                 }
                 Err(Silence::Died(_)) => workers.stem = start_stem(&self.shared.config)?.0,
@@ -286,7 +302,8 @@ fn start_stem(config: &EngineConfig) -> Result<(Worker, Hello), EngineError> {
         |message: String| EngineError::WorkerStart { path: config.worker.clone(), message };
     let mut attempts = ATTEMPTS;
     loop {
-        let mut worker = Worker::start(&config.worker, config.limits).map_err(failed)?;
+        let mut worker = Worker::start(&config.worker, config.libraries.as_deref(), config.limits)
+            .map_err(failed)?;
         attempts -= 1;
         match introduce(&mut worker, config.limits) {
             Ok(hello) => return Ok((worker, hello)),

@@ -181,6 +181,9 @@ pub enum EngineError {
         /// What happened instead.
         message: String,
     },
+    /// The caller wants to stop waiting.
+    #[error("interrupted")]
+    Interrupted,
     /// Client and worker do not understand each other, or the system refused a resource.
     #[error("{0}")]
     Internal(String),

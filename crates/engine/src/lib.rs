@@ -14,6 +14,7 @@
 mod cores;
 mod engine;
 mod error;
+mod interrupt;
 mod quarantine;
 mod scratch;
 mod session;
@@ -24,6 +25,7 @@ mod worker;
 pub use cores::{cores, on_all_cores};
 pub use engine::{Engine, EngineConfig, default_limits, state_dir};
 pub use error::{Death, EngineError, PassError, PassFailure};
+pub use interrupt::{interrupt_if, interrupted};
 pub use quarantine::{Quarantine, QuarantineEntry};
 pub use scratch::{Compiled, Scratch};
 pub use session::{Applied, Session};

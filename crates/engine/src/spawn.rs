@@ -13,7 +13,11 @@ use std::{
 use xla_gym_protocol::WORKER_SOCKET_FD;
 
 /// Starts `program` with one end of a socket pair; returns the other end.
-pub fn start(program: &Path, errors: &File) -> io::Result<(Child, UnixStream)> {
+pub fn start(
+    program: &Path,
+    libraries: Option<&Path>,
+    errors: &File,
+) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
     let mut command = Command::new(program);
     command
@@ -24,7 +28,9 @@ pub fn start(program: &Path, errors: &File) -> io::Result<(Child, UnixStream)> {
         // Results must not depend on what the caller's shell sets for XLA.
         .env_remove("XLA_FLAGS")
         .env_remove("TF_XLA_FLAGS");
-    if let Some(dir) = std::env::var_os("XLA_GYM_ENGINE_DIR") {
+    if let Some(dir) = libraries {
+        command.env("LD_LIBRARY_PATH", dir);
+    } else if let Some(dir) = std::env::var_os("XLA_GYM_ENGINE_DIR") {
         command.env("LD_LIBRARY_PATH", library_dirs(Path::new(&dir)));
     }
     let descriptor = theirs.as_raw_fd();

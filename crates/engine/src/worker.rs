@@ -16,7 +16,9 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
+    io::Errno,
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
@@ -26,6 +28,7 @@ use xla_gym_protocol::{
 
 use crate::{
     error::{Death, EngineError},
+    interrupt::interrupted,
     spawn,
 };
 
@@ -44,6 +47,8 @@ pub enum Silence {
     Confused(String),
     /// It could not be rebuilt.
     Lost(Box<EngineError>),
+    /// It was given up, because the caller wants to stop waiting.
+    Interrupted,
     /// It is well, but cannot be forked: a pass has started threads in it.
     Unforkable,
 }
@@ -55,6 +60,7 @@ impl Silence {
             Silence::Died(death) => EngineError::Died { doing: doing.to_owned(), death },
             Silence::Confused(message) => EngineError::Internal(message),
             Silence::Lost(error) => *error,
+            Silence::Interrupted => EngineError::Interrupted,
             Silence::Unforkable => EngineError::Internal(format!("{doing}: it cannot be forked")),
         }
     }
@@ -77,9 +83,14 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a process from a program file.
-    pub fn start(program: &Path, limits: Limits) -> Result<Worker, String> {
+    pub fn start(
+        program: &Path,
+        libraries: Option<&Path>,
+        limits: Limits,
+    ) -> Result<Worker, String> {
         let errors = memory_file()?;
-        let (child, socket) = spawn::start(program, &errors).map_err(|error| error.to_string())?;
+        let (child, socket) =
+            spawn::start(program, libraries, &errors).map_err(|error| error.to_string())?;
         let process = open_process(child.id() as i32);
         Ok(Worker::new(socket, errors, process, Some(child), limits))
     }
@@ -132,8 +143,27 @@ impl Worker {
                 .map_err(|error| Silence::Confused(error.to_string()))?;
             self.timeout = Some(timeout);
         }
+        self.wait(timeout)?;
         read_frame(&mut self.socket, &mut self.read_scratch)
             .map_err(|error| self.silence(error, limit_millis))
+    }
+
+    /// Waits for the beginning of an answer, or until a signal makes the caller give up.
+    fn wait(&mut self, timeout: Duration) -> Result<(), Silence> {
+        let begin = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(begin.elapsed());
+            let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
+            match poll(&mut socket, Timespec::try_from(left).ok().as_ref()) {
+                Err(Errno::INTR) if interrupted() => {
+                    self.kill();
+                    return Err(Silence::Interrupted);
+                }
+                Err(Errno::INTR) => {}
+                // Whatever it is, reading will tell.
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// A second worker in the same state as this one.

@@ -200,11 +200,10 @@ fn host_process() {
     let worker = env::var_os("XLA_GYM_TEST_WORKER").unwrap();
     let name = std::path::Path::new(&worker).file_name().unwrap().to_str().unwrap().to_owned();
     let config = EngineConfig {
-        worker: worker.clone().into(),
         limits: LIMITS,
-        quarantine: None,
         warm_workers: 30,
         freeze_after: Duration::ZERO,
+        ..EngineConfig::new(worker.clone().into())
     };
     match role.as_str() {
         "hang" => {

@@ -280,6 +280,11 @@ impl Observe {
         self.0 & other.0 == other.0
     }
 
+    /// What is asked for here or there. As `|`, where constants are made.
+    pub const fn and(self, other: Observe) -> Observe {
+        Observe(self.0 | other.0)
+    }
+
     /// What is asked for here and not there.
     pub fn without(self, other: Observe) -> Observe {
         Observe(self.0 & !other.0)
@@ -289,7 +294,7 @@ impl Observe {
 impl BitOr for Observe {
     type Output = Observe;
     fn bitor(self, other: Observe) -> Observe {
-        Observe(self.0 | other.0)
+        self.and(other)
     }
 }
 

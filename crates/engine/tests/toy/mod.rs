@@ -66,11 +66,10 @@ impl Toy {
 
     pub fn config(&self) -> EngineConfig {
         EngineConfig {
-            worker: self.worker(),
             limits: LIMITS,
             quarantine: Some(self.folder.path().join("quarantine.jsonl")),
-            warm_workers: 1,
             freeze_after: Duration::from_millis(1),
+            ..EngineConfig::new(self.worker())
         }
     }
 

@@ -1,0 +1,45 @@
+//! The programs of a world, and what is known of them.
+
+use std::sync::OnceLock;
+
+use xla_gym_data::Benchmark;
+use xla_gym_engine::protocol::Fingerprint;
+use xla_gym_transitions::State;
+
+use crate::{error::EnvError, reward::Defaults};
+use std::sync::Arc;
+
+/// A program of a world.
+pub struct Program {
+    /// Where it comes from.
+    pub benchmark: Benchmark,
+    /// Id or path.
+    pub name: String,
+    /// Its start state, once somebody began there.
+    pub start: OnceLock<Arc<State>>,
+    /// What XLA itself makes of it, once somebody asked.
+    pub defaults: OnceLock<Defaults>,
+}
+
+impl Program {
+    pub fn new(benchmark: Benchmark) -> Program {
+        let name = benchmark.name();
+        Program { benchmark, name, start: OnceLock::new(), defaults: OnceLock::new() }
+    }
+
+    /// Identity of the text.
+    pub fn text_identity(&self) -> Result<Fingerprint, EnvError> {
+        if let Benchmark::Graph(graph) = &self.benchmark {
+            return Ok(hash(graph.sha256.as_bytes()));
+        }
+        Ok(hash(&self.benchmark.source()?.bytes))
+    }
+}
+
+/// 128 bits of FNV-1a: only ever compared with itself.
+pub fn hash(bytes: &[u8]) -> Fingerprint {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let step = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(PRIME);
+    Fingerprint(bytes.iter().fold(BASIS, step))
+}

@@ -1,0 +1,184 @@
+//! Many environments on all cores.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, Sender, channel},
+    },
+    time::Duration,
+};
+
+use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
+use xla_gym_engine::{EngineError, cores, interrupted};
+
+use crate::{
+    config::EnvConfig,
+    env::{Env, Step},
+    error::EnvError,
+    world::{World, lock},
+};
+
+/// How often a wait looks up for a wish to end it.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// What a step of one environment of a vector gives.
+#[derive(Debug)]
+pub enum VectorStep {
+    /// A step.
+    Stepped(Step),
+    /// The episode was over: a new one has begun, and the action was not taken.
+    Began,
+}
+
+/// Environments on all cores, each in a compiler process of its own.
+///
+/// What each of them does depends on its own seed and actions alone. Two ways to drive it:
+/// [`VectorEnv::step`] waits for all; [`VectorEnv::send`] and [`VectorEnv::receive`] hand out what
+/// is ready, so that a slow pass holds up nobody but itself. An environment whose episode is over
+/// begins a new one at its next step.
+pub struct VectorEnv {
+    envs: Vec<Arc<Mutex<Slot>>>,
+    pool: ThreadPool,
+    // In a lock so that the whole can be shared; nobody ever waits for it.
+    done: Mutex<Receiver<(usize, Result<VectorStep, EnvError>)>>,
+    sender: Sender<(usize, Result<VectorStep, EnvError>)>,
+    pending: usize,
+}
+
+struct Slot {
+    env: Env,
+    over: bool,
+}
+
+impl VectorEnv {
+    /// Makes `count` environments that share a world.
+    pub fn new(
+        world: &Arc<World>,
+        config: &EnvConfig,
+        count: usize,
+    ) -> Result<VectorEnv, EnvError> {
+        if count == 0 {
+            return Err(EnvError::Config("a vector needs at least one environment".to_owned()));
+        }
+        let envs = (0..count)
+            .map(|index| {
+                let env = Env::one_of(world, config.clone(), index, count)?;
+                Ok(Arc::new(Mutex::new(Slot { env, over: false })))
+            })
+            .collect::<Result<_, EnvError>>()?;
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(cores().min(count))
+            .thread_name(|number| format!("xla-gym-env-{number}"))
+            .build()
+            .map_err(|error| EnvError::Config(format!("no threads: {error}")))?;
+        let (sender, done) = channel();
+        Ok(VectorEnv { envs, pool, done: Mutex::new(done), sender, pending: 0 })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.envs.len()
+    }
+
+    /// Whether there is none, which `new` refuses.
+    pub fn is_empty(&self) -> bool {
+        self.envs.is_empty()
+    }
+
+    /// Begins an episode in each. Environment `i` draws from stream `i` of the seed.
+    pub fn reset(&mut self, seed: Option<u64>) -> Result<(), EnvError> {
+        self.reset_some(&vec![seed; self.envs.len()], &vec![true; self.envs.len()])
+    }
+
+    /// Begins an episode in some, each with its own seed.
+    pub fn reset_some(&mut self, seeds: &[Option<u64>], which: &[bool]) -> Result<(), EnvError> {
+        self.settle()?;
+        let results: Vec<Result<(), EnvError>> = self.pool.install(|| {
+            self.envs
+                .par_iter()
+                .zip(seeds)
+                .zip(which)
+                .filter(|(_, which)| **which)
+                .map(|((slot, seed), _)| {
+                    let mut slot = lock(slot);
+                    slot.over = false;
+                    slot.env.reset(*seed)
+                })
+                .collect()
+        });
+        results.into_iter().collect()
+    }
+
+    /// Takes one action in each, and waits for all.
+    pub fn step(&mut self, actions: &[usize]) -> Result<Vec<VectorStep>, EnvError> {
+        if actions.len() != self.envs.len() {
+            return Err(EnvError::Config(format!(
+                "{} actions for {} environments",
+                actions.len(),
+                self.envs.len()
+            )));
+        }
+        self.settle()?;
+        for (env, action) in actions.iter().enumerate() {
+            self.send(env, *action);
+        }
+        let mut steps: Vec<Option<Result<VectorStep, EnvError>>> =
+            actions.iter().map(|_| None).collect();
+        while let Some((env, step)) = self.receive()? {
+            steps[env] = Some(step);
+        }
+        steps.into_iter().flatten().collect()
+    }
+
+    /// Has an environment take an action, without waiting.
+    pub fn send(&mut self, env: usize, action: usize) {
+        let (slot, sender) = (self.envs[env].clone(), self.sender.clone());
+        self.pending += 1;
+        self.pool.spawn(move || {
+            let result = lock(&slot).step(action);
+            // Nobody is there to hear it if the vector is gone.
+            let _ = sender.send((env, result));
+        });
+    }
+
+    /// Waits for one of the actions that were sent; None if all were received.
+    #[allow(clippy::type_complexity, reason = "which one, and what it gave")]
+    pub fn receive(&mut self) -> Result<Option<(usize, Result<VectorStep, EnvError>)>, EnvError> {
+        while self.pending > 0 {
+            let done = lock(&self.done).recv_timeout(LOOK_UP);
+            match done {
+                Ok(done) => {
+                    self.pending -= 1;
+                    return Ok(Some(done));
+                }
+                Err(_) if interrupted() => return Err(EngineError::Interrupted.into()),
+                Err(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits for what was sent and not received.
+    fn settle(&mut self) -> Result<(), EnvError> {
+        while self.receive()?.is_some() {}
+        Ok(())
+    }
+
+    /// Works with one of the environments.
+    pub fn with<R>(&self, env: usize, work: impl FnOnce(&mut Env) -> R) -> R {
+        work(&mut lock(&self.envs[env]).env)
+    }
+}
+
+impl Slot {
+    fn step(&mut self, action: usize) -> Result<VectorStep, EnvError> {
+        if self.over {
+            self.env.reset(None)?;
+            self.over = false;
+            return Ok(VectorStep::Began);
+        }
+        let step = self.env.step(action)?;
+        self.over = step.terminated || step.truncated;
+        Ok(VectorStep::Stepped(step))
+    }
+}

@@ -1,0 +1,146 @@
+//! What an agent sees.
+
+use serde::{Deserialize, Serialize};
+use xla_gym_transitions::State;
+
+/// The length of [`View::Cost`].
+pub const COST_FEATURES: usize = 8;
+
+/// Larger counts and costs than these do not occur; they scale the logarithms to 0..=1.
+const MOST_INSTRUCTIONS: f64 = 1e7;
+const MOST_WORK: f64 = 1e18;
+
+/// A vector of numbers that describes a state. Several can be put behind one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum View {
+    /// Instructions per opcode.
+    Counts,
+    /// Instructions per opcode, `ln(1 + n) / ln(1 + 10⁷)`: between 0 and 1 for graphs of all sizes.
+    Scaled,
+    /// Instructions per opcode as a share of all instructions at the start.
+    Share,
+    /// FLOPs, transcendental functions, bytes and operations: each as a logarithm between 0 and 1,
+    /// then each as a ratio to the start, cut at 4.
+    Cost,
+    /// The actions of this episode in order, −1 for those to come.
+    History,
+}
+
+/// Between which values a view lies, and how long it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// The smallest value.
+    pub low: f32,
+    /// The largest.
+    pub high: f32,
+    /// How many values.
+    pub length: usize,
+}
+
+impl View {
+    /// Between which values it lies.
+    pub fn bounds(self, opcodes: usize, actions: usize, traj_limit: usize) -> Bounds {
+        match self {
+            View::Counts => Bounds { low: 0.0, high: MOST_INSTRUCTIONS as f32, length: opcodes },
+            View::Scaled => Bounds { low: 0.0, high: 1.0, length: opcodes },
+            View::Share => Bounds { low: 0.0, high: 4.0, length: opcodes },
+            View::Cost => Bounds { low: 0.0, high: 4.0, length: COST_FEATURES },
+            View::History => Bounds { low: -1.0, high: actions as f32 - 1.0, length: traj_limit },
+        }
+    }
+
+    /// Writes it into a slice of the length that [`View::bounds`] says.
+    pub fn write(self, start: &State, state: &State, actions: &[usize], out: &mut [f32]) {
+        match self {
+            View::Counts => per_opcode(state, out, |count| count.min(MOST_INSTRUCTIONS)),
+            View::Scaled => per_opcode(state, out, |count| logarithm(count, MOST_INSTRUCTIONS)),
+            View::Share => {
+                let all = (start.counts.instructions as f64).max(1.0);
+                per_opcode(state, out, |count| (count / all).min(4.0));
+            }
+            View::Cost => {
+                let (now, first) = (features(state), features(start));
+                for (i, (now, first)) in now.into_iter().zip(first).enumerate() {
+                    let most = if i == 3 { MOST_INSTRUCTIONS } else { MOST_WORK };
+                    out[i] = logarithm(now, most) as f32;
+                    out[i + 4] = if first > 0.0 { (now / first).min(4.0) as f32 } else { 0.0 };
+                }
+            }
+            View::History => {
+                out.fill(-1.0);
+                for (slot, action) in out.iter_mut().zip(actions) {
+                    *slot = *action as f32;
+                }
+            }
+        }
+    }
+}
+
+fn per_opcode(state: &State, out: &mut [f32], value: impl Fn(f64) -> f64) {
+    for (slot, count) in out.iter_mut().zip(&state.opcodes) {
+        *slot = if *count == 0 { 0.0 } else { value(f64::from(*count)) as f32 };
+    }
+}
+
+fn logarithm(value: f64, most: f64) -> f64 {
+    (value.max(0.0).ln_1p() / most.ln_1p()).min(1.0)
+}
+
+fn features(state: &State) -> [f64; 4] {
+    let cost = state.cost.unwrap_or_default();
+    let known = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
+    [
+        known(cost.flops),
+        known(cost.transcendentals),
+        known(cost.bytes_accessed),
+        state.counts.operations as f64,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xla_gym_engine::protocol::{Cost, Counts, Fingerprint};
+
+    fn state(opcodes: Vec<u32>, flops: f64) -> State {
+        let instructions = opcodes.iter().map(|count| u64::from(*count)).sum();
+        State {
+            id: Fingerprint(0),
+            counts: Counts { instructions, operations: instructions, computations: 1 },
+            opcodes,
+            cost: Some(Cost { flops, transcendentals: 0.0, bytes_accessed: f64::INFINITY }),
+        }
+    }
+
+    fn check(view: View, state_now: &State, expected: &[f32]) {
+        let start = state(vec![4, 0, 12], 100.0);
+        let bounds = view.bounds(3, 10, 4);
+        let mut out = vec![f32::NAN; bounds.length];
+        view.write(&start, state_now, &[7, 2], &mut out);
+        assert!(out.iter().all(|value| (bounds.low..=bounds.high).contains(value)), "{out:?}");
+        for (value, expected) in out.iter().zip(expected) {
+            assert!((value - expected).abs() < 1e-6, "{view:?}: {out:?}");
+        }
+    }
+
+    #[test]
+    fn views_show_what_they_say() {
+        let now = state(vec![2, 0, 6], 50.0);
+        check(View::Counts, &now, &[2.0, 0.0, 6.0]);
+        check(View::Share, &now, &[0.125, 0.0, 0.375]);
+        let scaled = |n: f64| (n.ln_1p() / 1e7_f64.ln_1p()) as f32;
+        check(View::Scaled, &now, &[scaled(2.0), 0.0, scaled(6.0)]);
+        check(View::History, &now, &[7.0, 2.0, -1.0, -1.0]);
+        let work = (50.0_f64.ln_1p() / 1e18_f64.ln_1p()) as f32;
+        check(View::Cost, &now, &[work, 0.0, 0.0, scaled(8.0), 0.5, 0.0, 0.0, 0.5]);
+    }
+
+    #[test]
+    fn nothing_leaves_its_bounds() {
+        let now = state(vec![u32::MAX, 0, u32::MAX], f64::MAX);
+        for view in [View::Counts, View::Scaled, View::Share, View::Cost, View::History] {
+            check(view, &now, &[]);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A position among the states of one benchmark: remembered where it can be, real where it must.
+
+use std::sync::Arc;
+
+use xla_gym_engine::{
+    Death, EngineError, PassError, PassFailure, Session,
+    protocol::{Form, Graph, Observe, PassId},
+};
+use xla_gym_transitions::{Failure, FailureKind, Outcome, State};
+
+use crate::{
+    error::EnvError,
+    world::{LOOK, World, state_of},
+};
+
+/// How often the path to a state is walked again before giving up.
+const ATTEMPTS: u32 = 3;
+
+/// What a pass did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stepped {
+    /// Whether the state is another one now.
+    pub changed: bool,
+    /// Why the pass did not take place.
+    pub failure: Option<Failure>,
+    /// Whether the answer was remembered, so that no compiler ran.
+    pub remembered: bool,
+    /// Time of the pass alone, if it ran.
+    pub nanos: u64,
+}
+
+/// A position among the states of one benchmark.
+///
+/// The compiler holds the program of this state only if it has to: steps that are remembered move
+/// the position alone, and the program follows when a pass is needed whose result nobody knows.
+pub struct Walk {
+    world: Arc<World>,
+    benchmark: usize,
+    state: Arc<State>,
+    /// The passes that changed something, each with the state before it.
+    path: Vec<(PassId, Arc<State>)>,
+    /// The program, after the first `reached` passes of the path.
+    session: Option<Session>,
+    reached: usize,
+}
+
+impl Walk {
+    /// Begins at the start state of a benchmark.
+    pub fn begin(world: &Arc<World>, benchmark: usize) -> Result<Walk, EnvError> {
+        Ok(Walk {
+            state: world.start_state(benchmark)?,
+            world: world.clone(),
+            benchmark,
+            path: Vec::new(),
+            session: None,
+            reached: 0,
+        })
+    }
+
+    /// Which benchmark.
+    pub fn benchmark(&self) -> usize {
+        self.benchmark
+    }
+
+    /// What is known of the current state.
+    pub fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// The passes that led here, without those that did nothing.
+    pub fn path(&self) -> impl ExactSizeIterator<Item = PassId> {
+        self.path.iter().map(|(pass, _)| *pass)
+    }
+
+    /// Runs a pass, or remembers what it does.
+    pub fn step(&mut self, pass: PassId) -> Result<Stepped, EnvError> {
+        if let Some(stepped) = self.remembered(pass) {
+            return Ok(stepped);
+        }
+        let mut attempts = ATTEMPTS;
+        let applied = loop {
+            attempts -= 1;
+            match self.session()?.apply(pass, LOOK) {
+                Ok(applied) => break applied,
+                Err(EngineError::Pass(error)) => return Ok(self.failed(pass, failure(error))),
+                Err(error @ EngineError::Interrupted) => return Err(error.into()),
+                // The program was lost on the way, for no fault of this pass.
+                Err(_) if attempts > 0 => self.session = None,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if let Some(Err(message)) = &applied.observation.verdict {
+            self.session = None;
+            let message = format!("left a program that the verifier rejects: {message}");
+            return Ok(self.failed(pass, Failure { kind: FailureKind::Invalid, message }));
+        }
+        let next = state_of(&applied.observation)?;
+        self.world.transitions().add(self.state.id, pass, Outcome::Leads(next.id));
+        let changed = next.id != self.state.id;
+        if changed {
+            let next = Arc::new(next);
+            self.world.transitions().add_state(next.clone());
+            self.go(pass, next);
+            self.reached = self.path.len();
+        }
+        Ok(Stepped { changed, failure: None, remembered: false, nanos: applied.nanos })
+    }
+
+    fn remembered(&mut self, pass: PassId) -> Option<Stepped> {
+        let (changed, failure) = match self.world.transitions().outcome(self.state.id, pass)? {
+            Outcome::Fails(failure) => (false, Some(failure)),
+            Outcome::Leads(next) if next == self.state.id => (false, None),
+            Outcome::Leads(next) => {
+                let next = self.world.transitions().state(next)?;
+                self.go(pass, next);
+                (true, None)
+            }
+        };
+        Some(Stepped { changed, failure, remembered: true, nanos: 0 })
+    }
+
+    fn go(&mut self, pass: PassId, next: Arc<State>) {
+        let before = std::mem::replace(&mut self.state, next);
+        self.path.push((pass, before));
+    }
+
+    fn failed(&self, pass: PassId, failure: Failure) -> Stepped {
+        self.world.transitions().add(self.state.id, pass, Outcome::Fails(failure.clone()));
+        Stepped { changed: false, failure: Some(failure), remembered: false, nanos: 0 }
+    }
+
+    /// The program of the current state, in the compiler.
+    pub fn session(&mut self) -> Result<&mut Session, EnvError> {
+        let mut attempts = ATTEMPTS;
+        loop {
+            attempts -= 1;
+            match self.materialise() {
+                Ok(()) => break,
+                Err(error @ EnvError::Engine(EngineError::Interrupted)) => return Err(error),
+                Err(error) if attempts == 0 => return Err(error),
+                Err(EnvError::Engine(EngineError::Replay { .. })) => self.walk_again()?,
+                Err(_) => self.session = None,
+            }
+        }
+        let missing = || EngineError::Internal("the program is not there".to_owned());
+        Ok(self.session.as_mut().ok_or_else(missing)?)
+    }
+
+    /// Finds out anew where the path leads, after what was remembered of it proved wrong.
+    fn walk_again(&mut self) -> Result<(), EnvError> {
+        let passes: Vec<PassId> = self.path().collect();
+        *self = Walk::begin(&self.world, self.benchmark)?;
+        for pass in passes {
+            self.step(pass)?;
+        }
+        Ok(())
+    }
+
+    fn materialise(&mut self) -> Result<(), EnvError> {
+        if self.session.is_none() {
+            self.session = Some(self.world.session(self.benchmark)?);
+            self.reached = 0;
+        }
+        if self.reached == self.path.len() {
+            return Ok(());
+        }
+        let Some(session) = &mut self.session else { return Ok(()) };
+        let missing: Vec<PassId> =
+            self.path[self.reached..].iter().map(|(pass, _)| *pass).collect();
+        session.multistep(&missing, Observe::NOTHING, |_| {})?;
+        let seen = session.observe(Observe::EXACT)?;
+        if seen.exact != Some(self.state.id) {
+            // What is remembered of this path is not so. Nothing that rests on it may be used.
+            for (pass, before) in &self.path {
+                self.world.transitions().forget(before.id, *pass);
+            }
+            return Err(EngineError::Replay {
+                steps: self.path.len(),
+                message: "the remembered states are others".to_owned(),
+            }
+            .into());
+        }
+        self.reached = self.path.len();
+        Ok(())
+    }
+
+    /// A second walk in the same state.
+    pub fn fork(&self) -> Walk {
+        Walk {
+            world: self.world.clone(),
+            benchmark: self.benchmark,
+            state: self.state.clone(),
+            path: self.path.clone(),
+            session: None,
+            reached: 0,
+        }
+    }
+
+    /// A second walk in the same state, with the program at hand if it is at hand here.
+    pub fn fork_with_program(&mut self) -> Result<Walk, EnvError> {
+        let mut walk = self.fork();
+        if let Some(session) = &mut self.session {
+            walk.session = Some(session.fork()?);
+            walk.reached = self.reached;
+        }
+        Ok(walk)
+    }
+
+    /// Goes back to where the path had `length` passes.
+    pub fn go_back(&mut self, length: usize) {
+        if length >= self.path.len() {
+            return;
+        }
+        self.state = self.path[length].1.clone();
+        self.path.truncate(length);
+        if self.reached > length {
+            self.session = None;
+        }
+    }
+
+    /// The program as a graph.
+    pub fn graph(&mut self) -> Result<Graph, EnvError> {
+        Ok(self.session()?.graph()?)
+    }
+
+    /// The program as text.
+    pub fn text(&mut self) -> Result<Vec<u8>, EnvError> {
+        Ok(self.session()?.print(Form::Text)?)
+    }
+}
+
+fn failure(error: PassError) -> Failure {
+    let kind = match &error.failure {
+        PassFailure::Refused(_) => FailureKind::Refused,
+        PassFailure::Died(Death::OutOfMemory) => FailureKind::OutOfMemory,
+        PassFailure::Died(Death::TimeLimit { .. }) => FailureKind::TimeLimit,
+        PassFailure::Died(_) => FailureKind::Died,
+        // The quarantine remembers the same failures in words.
+        PassFailure::Quarantined(entry) => match entry.kind.as_str() {
+            "refused" => FailureKind::Refused,
+            "out of memory" => FailureKind::OutOfMemory,
+            "timed out" => FailureKind::TimeLimit,
+            _ => FailureKind::Died,
+        },
+    };
+    let message = match &error.failure {
+        PassFailure::Quarantined(entry) => entry.what.clone(),
+        failure => failure.to_string(),
+    };
+    Failure { kind, message }
+}

@@ -1,0 +1,42 @@
+//! The benchmark library.
+
+use pyo3::{prelude::*, types::PyBytes};
+use xla_gym_data::{Benchmarks, Library, LibraryError};
+
+use crate::errors::{BenchmarkNotFoundError, benchmark_error};
+
+fn library_error(error: LibraryError) -> PyErr {
+    BenchmarkNotFoundError::new_err(error.to_string())
+}
+
+/// Ids of the benchmarks that the specs stand for, and what was passed over.
+#[pyfunction]
+#[allow(clippy::type_complexity, reason = "names, and names with reasons")]
+fn find_benchmarks(specs: Vec<String>) -> PyResult<(Vec<String>, Vec<(String, String)>)> {
+    let found = Benchmarks::find(&specs).map_err(benchmark_error)?;
+    Ok((
+        found.programs.iter().map(|program| program.name()).collect(),
+        found.skipped.into_iter().map(|skipped| (skipped.name, skipped.reason)).collect(),
+    ))
+}
+
+/// What is known of a graph of the data set, as JSON.
+#[pyfunction]
+fn describe_graph(id: &str) -> PyResult<String> {
+    let graph = Library::hlo_v1().map_err(library_error)?.graph(id).map_err(library_error)?;
+    serde_json::to_string(graph).map_err(|error| BenchmarkNotFoundError::new_err(error.to_string()))
+}
+
+/// The text of a graph of the data set.
+#[pyfunction]
+fn read_graph<'py>(py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyBytes>> {
+    let library = Library::hlo_v1().map_err(library_error)?;
+    let source = library.graph(id).and_then(|graph| library.source(graph));
+    Ok(PyBytes::new(py, &source.map_err(library_error)?.bytes))
+}
+
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(find_benchmarks, module)?)?;
+    module.add_function(wrap_pyfunction!(describe_graph, module)?)?;
+    module.add_function(wrap_pyfunction!(read_graph, module)?)
+}

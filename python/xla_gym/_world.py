@@ -1,0 +1,102 @@
+"""From keyword arguments to the native world and configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xla_gym import _native, engine
+from xla_gym.data import Program
+
+_VIEWS = {
+    "counts": ["scaled"],
+    "raw": ["counts"],
+    "share": ["share"],
+    "cost": ["cost"],
+    "history": ["history"],
+    "counts+cost": ["scaled", "cost"],
+    "graph": [],
+}
+
+# Environments with the same arguments share a compiler and what is remembered.
+_worlds: weakref.WeakValueDictionary[str, _native.World] = weakref.WeakValueDictionary()
+
+
+def views(observation: str) -> list[str]:
+    """The native views behind a kind of observation."""
+    if observation not in _VIEWS:
+        kinds = ", ".join(_VIEWS)
+        raise _native.ConfigError(f"there is no observation {observation!r}; there are {kinds}")
+    return _VIEWS[observation]
+
+
+def world(
+    benchmark_locs: str | Program | Iterable[str | Program],
+    *,
+    normalise: bool,
+    passes: Iterable[str] | None,
+    cache: str | os.PathLike[str] | None,
+    cache_memory: int,
+    pass_limit: float,
+    memory_limit: float,
+    remember_failures: bool,
+) -> _native.World:
+    """The world for these arguments, shared with whoever asked for the same."""
+    locs = [benchmark_locs] if isinstance(benchmark_locs, str | Program) else list(benchmark_locs)
+    specs = [os.fspath(loc) for loc in locs if not isinstance(loc, Program)]
+    programs = [loc for loc in locs if isinstance(loc, Program)]
+    arguments: dict[str, Any] = {
+        "normalise": normalise,
+        "passes": list(passes or []),
+        "cache": None if cache is None else os.fspath(cache),
+        "cache_memory": cache_memory,
+        "pass_limit": pass_limit,
+        "memory_limit": memory_limit,
+        "remember_failures": remember_failures,
+    }
+    contents = [[program.name, hash(program.content)] for program in programs]
+    key = json.dumps([os.getpid(), os.getcwd(), specs, contents, arguments])
+    known = _worlds.get(key)
+    if known is None:
+        worker, libraries = engine.find()
+        known = _native.World(
+            specs,
+            programs=[(program.name, program.content) for program in programs],
+            worker=worker,
+            libraries=libraries,
+            **arguments,
+        )
+        _worlds[key] = known
+    return known
+
+
+def config(
+    *,
+    traj_limit: int,
+    reward: str,
+    shaped: bool,
+    gamma: float,
+    at_end: str | None,
+    failure_cost: float,
+    stop_action: bool,
+    sampler: str | Mapping[str, Any],
+    mask: str,
+) -> str:
+    """The native configuration."""
+    return json.dumps(
+        {
+            "traj-limit": traj_limit,
+            "reward": {
+                "objective": reward,
+                "shaping": {"gamma": gamma} if shaped else None,
+                "at-end": at_end,
+                "failure-cost": failure_cost,
+            },
+            "stop-action": stop_action,
+            "sampler": sampler,
+            "mask": mask,
+        }
+    )

@@ -1,0 +1,275 @@
+"""XLA pass ordering as a Gymnasium environment.
+
+Description
+-----------
+An episode begins at a program as its framework emitted it (or normalised). Each step runs one real
+XLA pass on it. The aim is a program with few operations, by few passes.
+
+Action space
+------------
+``Discrete(n)``: one action for each pass, ``env.unwrapped.actions`` names them. By default all passes
+that keep what the program computes and belong before layout assignment (114 with the engine of this
+version); ``passes`` chooses others. With ``stop_action`` the last action ends the episode.
+
+Observation space
+-----------------
+* ``xla-v0``, ``xla-v1``: ``Box(0, 1)``, instructions per opcode, ``ln(1 + n) / ln(1 + 10⁷)``;
+  ``env.unwrapped.opcodes`` names them.
+* ``xla-v2``: ``Dict`` of ``counts`` as above, and ``cost``: FLOPs, transcendental functions, bytes and
+  operations, as logarithms and as ratios to the start. For value functions ``V(s, f)``.
+* ``xla-graph-v0``: ``Graph``; nodes: opcode, element type, rank, computation, logarithm of elements;
+  edges: kind (0 a value, 1 an order, 2 the result of a called computation) and position.
+
+``observation`` chooses others: ``raw`` counts, ``share`` of the start's instructions, ``cost``, ``history``.
+
+Rewards
+-------
+* ``xla-v0``, ``xla-v2``, ``xla-graph-v0``: minus the operations, as a share of those at the start.
+* ``xla-v1``: the same plus ``γ φ(s′) − φ(s)``, where ``φ`` is minus the FLOPs minus twice the
+  transcendental functions, as a share of the same sum at the start.
+
+``reward`` chooses ``difference`` (operations removed by this step), ``over-default`` (the same, as a
+share of what XLA's own order removes) or ``nothing``; ``at_end`` adds ``legal``, ``kernels`` or ``run-time``.
+A pass that crashes, is refused, or leaves an invalid program leaves the state as it was and costs
+``failure_cost``.
+
+Starting state
+--------------
+The next of ``benchmark_locs``, by ``sampler``: ``cycle``, ``random``, ``{"weighted": [...]}`` or
+``{"curriculum": {"episodes": n}}``; or ``options={"benchmark": index or name}`` of ``reset``.
+
+Episode end
+-----------
+Truncated after ``traj_limit`` steps; terminated by the stop action, if there is one.
+
+Information
+-----------
+``benchmark``, ``operations``, ``instructions``, ``computations``, ``flops``, ``transcendentals``,
+``bytes_accessed``, ``action_mask`` (false for what is known to do nothing or to fail here), and after a
+step ``pass``, ``changed``, ``failure`` (``refused``, ``died``, ``time-limit``, ``out-of-memory``,
+``invalid``) and ``failure_message``. All of it is the same in every run; what is not, the time of the
+pass and whether it was remembered, is in ``env.unwrapped.last_step``.
+
+Version history
+---------------
+* v0, v1, v2, graph-v0: first release, on XLA as in TensorFlow 2.21.0.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, SupportsInt
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.spaces import GraphInstance
+
+from xla_gym import _native, _world
+from xla_gym.data import Program
+
+DEFAULT_BENCHMARKS = "hlo-v1:gpt2/train"
+
+
+class XlaEnv(gym.Env[Any, np.int64]):
+    """XLA pass ordering; see the module for what it is, :mod:`gymnasium` for how to use it."""
+
+    metadata: dict[str, Any] = {"render_modes": ["human", "ansi", "rgb_array"], "render_fps": 4}
+
+    def __init__(
+        self,
+        benchmark_locs: str | Program | Iterable[str | Program] = DEFAULT_BENCHMARKS,
+        traj_limit: int = 40,
+        *,
+        observation: str = "counts",
+        reward: str = "paper",
+        shaped: bool = False,
+        gamma: float = 0.99,
+        at_end: str | None = None,
+        failure_cost: float = 0.0,
+        stop_action: bool = False,
+        sampler: str | Mapping[str, Any] = "cycle",
+        mask: str = "own",
+        passes: Iterable[str] | None = None,
+        normalise: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        cache_memory: int = 256 << 20,
+        pass_limit: float = 30.0,
+        memory_limit: float = 8.0,
+        remember_failures: bool = True,
+        render_mode: str | None = None,
+    ) -> None:
+        """Makes an environment.
+
+        Args:
+            benchmark_locs: programs; see :mod:`xla_gym.data`.
+            traj_limit: steps in an episode.
+            observation: what is seen.
+            reward: what is paid for each step.
+            shaped: whether to add the potential-based term.
+            gamma: its discount; that of the learning algorithm.
+            at_end: what is paid at the end.
+            failure_cost: what a pass costs that fails.
+            stop_action: whether the last action ends the episode.
+            sampler: in which order the benchmarks come.
+            mask: what the action mask knows: ``own`` (what this environment tried), ``shared``
+                (whatever the cache knows; differs from run to run) or ``exact`` (slow).
+            passes: names of the passes that are actions.
+            normalise: whether to bring programs into the normal form first on which passes rarely crash.
+            cache: file in which the effects of passes are remembered, shared between processes.
+            cache_memory: bytes of memory for the same.
+            pass_limit: seconds that a pass may take.
+            memory_limit: GiB that a compiler process may take.
+            remember_failures: whether failures are remembered in the user's state folder.
+            render_mode: ``human``, ``ansi`` or ``rgb_array``.
+        """
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise _native.ConfigError(
+                f"there is no render_mode {render_mode!r}; there are human, ansi and rgb_array"
+            )
+        self.render_mode = render_mode
+        self._observation = observation
+        views = _world.views(observation)
+        self.world = _world.world(
+            benchmark_locs,
+            normalise=normalise,
+            passes=passes,
+            cache=cache,
+            cache_memory=cache_memory,
+            pass_limit=pass_limit,
+            memory_limit=memory_limit,
+            remember_failures=remember_failures,
+        )
+        config = _world.config(
+            traj_limit=traj_limit,
+            reward=reward,
+            shaped=shaped,
+            gamma=gamma,
+            at_end=at_end,
+            failure_cost=failure_cost,
+            stop_action=stop_action,
+            sampler=sampler,
+            mask=mask,
+        )
+        self._env = _native.Env(self.world, config, views)
+        self.actions: list[str] = self._env.actions
+        self.opcodes: list[str] = self.world.opcodes
+        self.benchmarks: list[str] = self.world.benchmarks
+        self.action_space = spaces.Discrete(len(self.actions))
+        self.observation_space = observation_space(observation, self._env.bounds, len(self.opcodes))
+
+    def _see(self, arrays: list[np.ndarray]) -> Any:
+        if self._observation == "graph":
+            nodes, links, kinds = self._env.graph()
+            if len(links) == 0:
+                return GraphInstance(nodes, None, None)
+            return GraphInstance(nodes, kinds, links)
+        if self._observation == "counts+cost":
+            return {"counts": arrays[0], "cost": arrays[1]}
+        return arrays[0]
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode; ``options={"benchmark": index or name}`` chooses where."""
+        super().reset(seed=seed)
+        benchmark = (options or {}).get("benchmark")
+        if isinstance(benchmark, str):
+            if benchmark not in self.benchmarks:
+                raise _native.BenchmarkNotFoundError(
+                    f"{benchmark!r} is not among the {len(self.benchmarks)} benchmarks"
+                )
+            benchmark = self.benchmarks.index(benchmark)
+        arrays, info = self._env.reset(seed, benchmark)
+        if self.render_mode == "human":
+            self.render()
+        return self._see(arrays), info
+
+    def step(self, action: SupportsInt) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Runs the pass behind an action."""
+        arrays, reward, terminated, truncated, info = self._env.step(int(action))
+        if self.render_mode == "human":
+            self.render()
+        return self._see(arrays), reward, terminated, truncated, info
+
+    def multistep(
+        self, actions: Iterable[SupportsInt]
+    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Runs several passes; the reward is their sum. Stops where the episode ends."""
+        arrays, *rest = self._env.multistep([int(action) for action in actions])
+        return self._see(arrays), *rest
+
+    def undo(self, count: int = 1) -> Any:
+        """Takes the last actions back."""
+        return self._see(self._env.undo(count))
+
+    def fork(self) -> XlaEnv:
+        """A second environment in the same state."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._env = self._env.fork()
+        return other
+
+    def get_state(self) -> str:
+        """Benchmark and actions as JSON: everything that is needed to come back here."""
+        return self._env.save()
+
+    def set_state(self, state: str) -> Any:
+        """Comes back to what :meth:`get_state` gave, perhaps in another process."""
+        return self._see(self._env.restore(state))
+
+    def action_masks(self) -> np.ndarray:
+        """False for actions that are known to do nothing here, or to fail. For sb3-contrib."""
+        return self._env.action_mask()
+
+    def program(self, form: str = "hlo") -> bytes:
+        """The current program as ``hlo`` text, ``pb``, StableHLO ``mlir`` or ``mlirbc``."""
+        return self._env.program(form)
+
+    def fingerprint(self) -> str:
+        """Identity of the current program by content."""
+        return self._env.fingerprint()
+
+    @property
+    def last_step(self) -> tuple[bool, float]:
+        """Whether the last step was remembered, and the seconds of its pass if not."""
+        return self._env.last
+
+    @property
+    def taken(self) -> list[str]:
+        """Names of the passes of this episode."""
+        return [self.actions[action] for action in self._env.taken]
+
+    def render(self) -> Any:
+        """A line about the current state, or a plot of operations over steps."""
+        if self.render_mode == "rgb_array":
+            width, height, pixels = self._env.plot()
+            return np.frombuffer(pixels, dtype=np.uint8).reshape(height, width, 3)
+        line = self._env.describe()
+        if self.render_mode == "ansi":
+            return line
+        print(line, flush=True)
+        return None
+
+    def close(self) -> None:
+        """Ends the compiler process."""
+        self._env.close()
+
+
+def observation_space(
+    observation: str, bounds: list[tuple[float, float, int]], opcodes: int
+) -> spaces.Space[Any]:
+    """The Gymnasium space of a kind of observation."""
+    if observation == "graph":
+        # Opcode, element type, rank, computation, logarithm of elements.
+        high = np.array([opcodes, 64, 64, 1e7, 64], dtype=np.float32)
+        kinds = np.array([2, 1e7], dtype=np.float32)
+        return spaces.Graph(
+            node_space=spaces.Box(np.zeros(5, np.float32), high),
+            edge_space=spaces.Box(np.zeros(2, np.float32), kinds),
+        )
+    boxes = [spaces.Box(low, high, (length,), np.float32) for low, high, length in bounds]
+    if observation == "counts+cost":
+        return spaces.Dict({"counts": boxes[0], "cost": boxes[1]})
+    return boxes[0]
