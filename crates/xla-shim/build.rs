@@ -5,7 +5,8 @@ use std::{env, path::PathBuf};
 /// The pinned engine; `tools/setup.py` fetches the wheel of the same version.
 const ENGINE: &str = "xla-tf-2.21.0";
 
-const SOURCES: [&str; 4] = ["cc/module.cc", "cc/passes.cc", "cc/pipeline.cc", "cc/execute.cc"];
+const SOURCES: [&str; 5] =
+    ["cc/module.cc", "cc/identity.cc", "cc/passes.cc", "cc/pipeline.cc", "cc/execute.cc"];
 
 fn engine_dir() -> PathBuf {
     println!("cargo:rerun-if-env-changed=XLA_GYM_ENGINE_DIR");
@@ -33,8 +34,9 @@ fn main() {
     build
         .files(SOURCES)
         .std("c++17")
-        // -O1: the shim's own code is thin, the passes are already optimised inside the library.
-        .opt_level(1)
+        // The passes are optimised inside the library; what is ours and runs after each of them is
+        // hashing.
+        .opt_level(2)
         .debug(false)
         .define("NDEBUG", None)
         // `pjrt_client.h` wants MLIR headers that the wheel lacks; the stubs hold forward declarations.

@@ -84,9 +84,14 @@ impl Walk {
                 Ok(applied) => break applied,
                 Err(EngineError::Pass(error)) => return Ok(self.failed(pass, failure(error))),
                 Err(error @ EngineError::Interrupted) => return Err(error.into()),
-                // The program was lost on the way, for no fault of this pass.
+                // Perhaps the program was lost on the way, for no fault of this pass.
                 Err(_) if attempts > 0 => self.session = None,
-                Err(error) => return Err(error.into()),
+                // Not by an accident, then: this pass makes the compiler talk nonsense.
+                Err(error) => {
+                    self.session = None;
+                    let failure = Failure { kind: FailureKind::Died, message: error.to_string() };
+                    return Ok(self.failed(pass, failure));
+                }
             }
         };
         if let Some(Err(message)) = &applied.observation.verdict {

@@ -10,6 +10,7 @@ mod manifest;
 mod overhead;
 mod pass_table;
 mod search;
+mod throughput;
 mod transitions;
 mod transport;
 
@@ -35,6 +36,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// What the engine client adds to the passes' own time.
     Overhead(overhead::Args),
+    /// What the environments add to the passes' own time.
+    Throughput(throughput::Args),
     /// Pipes against a socket pair, for messages of the size of ours.
     Transport(transport::Args),
     /// Whether a state's fingerprint and a pass determine the next state.
@@ -54,6 +57,7 @@ fn main() -> Result<()> {
         Command::Episodes(args) => episodes::run(args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::Overhead(args) => overhead::run(args),
+        Command::Throughput(args) => throughput::run(args),
         Command::Transport(args) => transport::run(args),
         Command::Transitions(args) => transitions::run(args),
         Command::Manifest(args) => manifest::run(args),

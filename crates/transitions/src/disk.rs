@@ -29,6 +29,7 @@ const CLOSING_PATIENCE: Duration = Duration::from_secs(5);
 pub struct Disk {
     shared: Arc<Shared>,
     path: PathBuf,
+    engine: String,
     /// Who opened it: SQLite must not be used in a fork.
     process: u32,
     moved_aside: Option<PathBuf>,
@@ -66,7 +67,7 @@ impl Disk {
         let path = &std::path::absolute(path)
             .map_err(|_| TransitionsError::NotAFile { path: path.to_owned() })?;
         let opened = file::open(path, engine, bytes)?;
-        let engine = opened.reader.as_ref().map(|(_, engine)| *engine);
+        let number = opened.reader.as_ref().map(|(_, number)| *number);
         let reader = opened.reader.map(|(connection, engine)| Reader {
             connection,
             engine,
@@ -81,12 +82,12 @@ impl Disk {
             shared.trouble.writing(writer::describe(&problem));
         }
         let thread =
-            match (opened.writer, engine) {
-                (Some(connection), Some(engine)) => {
+            match (opened.writer, number) {
+                (Some(connection), Some(number)) => {
                     let shared = Arc::clone(&shared);
                     let thread = thread::Builder::new()
                         .name("transitions".to_owned())
-                        .spawn(move || writer::run(connection, engine, &shared));
+                        .spawn(move || writer::run(connection, number, &shared));
                     Some(thread.map_err(|source| TransitionsError::Thread {
                         path: path.to_owned(),
                         source,
@@ -100,6 +101,7 @@ impl Disk {
         Ok(Disk {
             shared,
             path: path.to_owned(),
+            engine: engine.to_owned(),
             process: process::id(),
             moved_aside: opened.moved_aside,
             thread,
@@ -171,9 +173,9 @@ impl Disk {
         self.shared.queue.flush();
     }
 
-    /// The file's path, and the engine's number in it, if it can be read.
-    pub fn place(&self) -> (&Path, Option<i64>) {
-        (&self.path, self.shared.reader().as_ref().map(|reader| reader.engine))
+    /// The file's path and the engine.
+    pub fn place(&self) -> (&Path, &str) {
+        (&self.path, &self.engine)
     }
 
     /// What went wrong, if something did.

@@ -92,12 +92,13 @@ pub fn from_disk(
     path: &Path,
     pass_names: &[String],
     file: &Path,
-    engine: Option<i64>,
+    engine: &str,
 ) -> Result<u64, TransitionsError> {
     let failed = |source| TransitionsError::Read { path: file.to_owned(), source };
-    let Some(engine) = engine else { return write(path, pass_names, || Ok(Vec::new())) };
     // A connection of its own, so that look-ups need not wait for the export.
-    let connection = open_reader(file).map_err(failed)?;
+    let Some((connection, engine)) = open_reader(file, engine).map_err(failed)? else {
+        return write(path, pass_names, || Ok(Vec::new()));
+    };
     connection.busy_timeout(WRITER_PATIENCE).map_err(failed)?;
     let mut last = None;
     write(path, pass_names, || {

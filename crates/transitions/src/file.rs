@@ -8,7 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior,
+};
 
 use crate::error::TransitionsError;
 
@@ -71,23 +73,18 @@ pub fn open(path: &Path, engine: &str, bytes: u64) -> Result<Opened, Transitions
         fs::create_dir_all(folder)
             .map_err(|source| TransitionsError::Folder { path: path.to_owned(), source })?;
     }
+    let lock = lock(path);
     let mut moved_aside = None;
     let mut result = open_writer(path, engine, bytes);
-    if result.as_ref().is_err_and(is_broken) {
-        // Two processes that find the same broken file must not both move it: the second would
-        // move the new one. So the second waits, and looks again.
-        let _lock = lock(path).map_err(|source| open_error(path, source))?;
+    if lock.is_ok() && result.as_ref().is_err_and(is_broken) {
+        let aside = move_aside(path)
+            .map_err(|source| TransitionsError::MoveAside { path: path.to_owned(), source })?;
+        moved_aside = Some(aside);
         result = open_writer(path, engine, bytes);
-        if result.as_ref().is_err_and(is_broken) {
-            let aside = move_aside(path)
-                .map_err(|source| TransitionsError::MoveAside { path: path.to_owned(), source })?;
-            moved_aside = Some(aside);
-            result = open_writer(path, engine, bytes);
-        }
     }
     match result {
         Ok((writer, engine)) => {
-            let reader = open_reader(path).map_err(|source| open_error(path, source))?;
+            let reader = connect_to_read(path).map_err(|source| open_error(path, source))?;
             let reader = Some((reader, engine));
             Ok(Opened { writer: Some(writer), reader, problem: None, moved_aside })
         }
@@ -115,17 +112,25 @@ pub fn open(path: &Path, engine: &str, bytes: u64) -> Result<Opened, Transitions
     }
 }
 
-/// A connection to read with, which leaves the file as it is.
-pub fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+/// Another connection to read with and the engine's number, if the file knows the engine.
+pub fn open_reader(path: &Path, engine: &str) -> rusqlite::Result<Option<(Connection, i64)>> {
+    let _lock = lock(path);
+    find_engine(path, engine)
+}
+
+/// A connection that leaves the file as it is.
+fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(READER_PATIENCE)?;
     connection.pragma_update(None, "query_only", true)?;
+    // The first look opens the log, which must be the log of this very file; see `lock`.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
 
 fn find_engine(path: &Path, engine: &str) -> rusqlite::Result<Option<(Connection, i64)>> {
-    let connection = open_reader(path)?;
+    let connection = connect_to_read(path)?;
     let id = connection
         .query_row("SELECT id FROM engines WHERE key = ?1", [engine], |row| row.get(0))
         .optional()?;
@@ -145,7 +150,7 @@ fn open_writer(
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_handler(Some(wait_for_turn)).map_err(failed)?;
     // A file that is not ours must stay as it is, so this comes first.
-    check_format(&connection, path)?;
+    check_format(&connection.unchecked_transaction().map_err(failed)?, path)?;
     set_up(&connection, bytes).map_err(failed)?;
     // Another process may have made the tables by now, so the format is read again.
     let transaction =
@@ -169,8 +174,9 @@ fn wait_for_turn(tries: i32) -> bool {
     TURN * u32::try_from(tries).unwrap_or(0) < WRITER_PATIENCE
 }
 
-/// The format of the file; 0 for a new one.
-fn check_format(connection: &Connection, path: &Path) -> Result<i64, TransitionsError> {
+/// The format of the file; 0 for a new one. In a transaction, so that a file that is just being
+/// made is seen before or after.
+fn check_format(connection: &Transaction, path: &Path) -> Result<i64, TransitionsError> {
     let failed = |source| open_error(path, source);
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let application = number("application_id").map_err(failed)?;
@@ -231,8 +237,13 @@ fn is_broken(error: &TransitionsError) -> bool {
     matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-/// Held until the result is dropped. The lock is one of SQLite's on an empty file beside, which
-/// stays: to remove it would let two processes lock two files of the same name.
+/// Lets one process at a time open the file, until the result is dropped. Otherwise a broken file
+/// might be moved aside between the moments when another process opens it and when that opens its
+/// log, which would then be the log of the new file; or the new file might be moved in its turn.
+///
+/// The lock is one of SQLite's on an empty file beside, which stays: to remove it would let two
+/// processes lock two files of the same name. Where it cannot be had, a file is opened without, but
+/// never moved.
 fn lock(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(with_suffix(path, ".lock"))?;
     connection.busy_timeout(WRITER_PATIENCE)?;

@@ -216,7 +216,7 @@ fn a_locked_file_is_opened_to_read() {
 
 #[test]
 fn a_broken_file_is_moved_aside() {
-    for garbage in [b"no database".repeat(1), b"no database ".repeat(10_000)] {
+    for garbage in [b"no database".to_vec(), b"no database ".repeat(10_000)] {
         let (_folder, path) = place();
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         for number in 1..3 {

@@ -27,6 +27,7 @@ struct ProgramGraph;
 struct PassInfo;
 struct PipelinePass;
 struct Signature;
+struct Together;
 struct Version;
 
 struct Module {
@@ -70,12 +71,13 @@ Counts counts(const Module& module);
 rust::Vec<uint32_t> opcode_counts(const Module& module);
 rust::Vec<OpcodeCount> opcode_counts_by_computation(const Module& module);
 Version version(const Module& module);
-Cost cost(const Module& module);
-std::array<uint64_t, 2> fingerprint(const Module& module);
-std::array<uint64_t, 2> exact_fingerprint(const Module& module);
 ProgramGraph graph(const Module& module);
-void verify(Module& module);
 Signature signature(const Module& module);
+
+// identity.cc
+std::array<uint64_t, 2> fingerprint(const Module& module);
+void verify(Module& module);
+Together look(Module& module, bool cost, bool verdict);
 
 // passes.cc
 rust::Vec<PassInfo> pass_table();

@@ -47,6 +47,15 @@ pub mod ffi {
         bytes_accessed: f64,
     }
 
+    /// What one walk over the program finds out.
+    struct Together {
+        exact: [u64; 2],
+        cost: Cost,
+        /// Empty if there is none, as for the verdict.
+        cost_error: String,
+        verdict: String,
+    }
+
     /// One array that a program takes or gives.
     struct ArraySpec {
         /// XLA's lower-case name of the element type, such as `f32`.
@@ -138,12 +147,13 @@ pub mod ffi {
         fn opcode_counts(module: &Module) -> Vec<u32>;
         fn opcode_counts_by_computation(module: &Module) -> Vec<OpcodeCount>;
         fn version(module: &Module) -> Version;
-        fn cost(module: &Module) -> Result<Cost>;
-        fn fingerprint(module: &Module) -> [u64; 2];
-        fn exact_fingerprint(module: &Module) -> [u64; 2];
         fn graph(module: &Module) -> ProgramGraph;
-        fn verify(module: Pin<&mut Module>) -> Result<()>;
         fn signature(module: &Module) -> Result<Signature>;
+
+        // identity.cc
+        fn fingerprint(module: &Module) -> [u64; 2];
+        fn verify(module: Pin<&mut Module>) -> Result<()>;
+        fn look(module: Pin<&mut Module>, cost: bool, verdict: bool) -> Together;
 
         // passes.cc
         fn pass_table() -> Vec<PassInfo>;

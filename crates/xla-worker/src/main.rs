@@ -123,24 +123,25 @@ impl Compiler for Xla {
         if observe.has(Observe::OPCODES) {
             seen.opcodes = Some(xla::opcode_counts(program));
         }
-        if observe.has(Observe::COST) {
-            seen.cost = Some(match xla::cost(program) {
-                Ok(cost) => Ok(Cost {
-                    flops: cost.flops,
-                    transcendentals: cost.transcendentals,
-                    bytes_accessed: cost.bytes_accessed,
-                }),
-                Err(error) => Err(error.to_string()),
-            });
-        }
         if observe.has(Observe::FINGERPRINT) {
             seen.fingerprint = Some(fingerprint(xla::fingerprint(program)));
         }
-        if observe.has(Observe::EXACT) {
-            seen.exact = Some(fingerprint(xla::exact_fingerprint(program)));
-        }
-        if observe.has(Observe::VERDICT) {
-            seen.verdict = Some(self.verify(program));
+        let [cost, exact, verdict] =
+            [Observe::COST, Observe::EXACT, Observe::VERDICT].map(|part| observe.has(part));
+        if cost || exact || verdict {
+            // All three come out of one walk over the program.
+            let together = xla::look(program.pin_mut(), cost, verdict);
+            let or_error = |error: String| if error.is_empty() { Ok(()) } else { Err(error) };
+            seen.exact = exact.then(|| fingerprint(together.exact));
+            seen.verdict =
+                verdict.then(|| or_error(together.verdict).map_err(|message| readable(&message)));
+            seen.cost = cost.then(|| {
+                or_error(together.cost_error).map(|()| Cost {
+                    flops: together.cost.flops,
+                    transcendentals: together.cost.transcendentals,
+                    bytes_accessed: together.cost.bytes_accessed,
+                })
+            });
         }
         seen
     }

@@ -17,7 +17,7 @@ pub fn id(number: u64) -> Fingerprint {
 /// What follows from a state and a pass: mostly another state, sometimes a failure.
 pub fn outcome(from: Fingerprint, pass: PassId) -> Outcome {
     let mixed = from.0.rotate_left(31) ^ u128::from(pass.0).wrapping_mul(0x1234_5678_9abc_def1);
-    if mixed % 7 == 0 {
+    if mixed.is_multiple_of(7) {
         let message = format!("pass {} refuses {from}", pass.0);
         Outcome::Fails(Failure { kind: FailureKind::Refused, message })
     } else {

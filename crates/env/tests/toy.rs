@@ -1,0 +1,64 @@
+//! Another compiler: nothing in the environments knows XLA, and nothing a compiler does ends them.
+
+use std::{path::Path, sync::Arc};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use xla_gym_data::{Benchmark, Benchmarks};
+use xla_gym_engine::{EngineConfig, Source, protocol::Limits};
+use xla_gym_env::{CacheConfig, Env, EnvConfig, FailureKind, Start, World, WorldConfig};
+
+const PROGRAM: &str = "toy\ninput 0\nconst 2\nconst -1\nadd 1 2\nmul 0 3\ninput 0\nadd 4 5\n";
+
+fn world(passes: &[&str]) -> Arc<World> {
+    // Test programs lie one folder below the binaries.
+    let own = std::env::current_exe().unwrap();
+    let folder = own.ancestors().nth(2).map(Path::to_owned).unwrap();
+    let worker = folder.join("xla-gym-worker-toy");
+    assert!(worker.is_file(), "`cargo build -p xla-gym-toy-worker` comes first");
+    let limits = Limits { pass_millis: 200, request_millis: 5_000, memory_bytes: 256 << 20 };
+    let config = WorldConfig {
+        engine: EngineConfig { limits, ..EngineConfig::new(worker) },
+        start: Start::Emitted,
+        passes: passes.iter().map(|&name| name.to_owned()).collect(),
+        cache: CacheConfig::default(),
+    };
+    let source = Source { name: "toy".into(), bytes: PROGRAM.as_bytes().into() };
+    let found = Benchmarks { programs: vec![Benchmark::Memory(source)], skipped: Vec::new() };
+    Arc::new(World::with_programs(config, found).unwrap())
+}
+
+#[test]
+fn the_shortest_program_is_reached() {
+    let world = world(&["fold", "simplify", "dedup", "copy-elim", "dead"]);
+    let mut env = Env::new(&world, EnvConfig::default()).unwrap();
+    env.reset(Some(0)).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    for _ in 0..40 {
+        env.step(rng.random_range(0..5)).unwrap();
+    }
+    assert_eq!(env.counts().unwrap().operations, 2);
+}
+
+#[test]
+fn whatever_a_compiler_does_is_a_step() {
+    let faults = ["half", "abort", "panic", "segfault", "overflow", "hang", "hog", "garbage"];
+    let passes: Vec<&str> = faults.iter().copied().chain(["shift", "dead"]).collect();
+    let world = world(&passes);
+    let mut env = Env::new(&world, EnvConfig::default()).unwrap();
+    env.reset(Some(0)).unwrap();
+    env.step(8).unwrap();
+    let before = env.fingerprint().unwrap();
+    for (action, name) in faults.iter().enumerate() {
+        let failure = env.step(action).unwrap().info.failure.unwrap();
+        let expected = match *name {
+            "half" => FailureKind::Refused,
+            "hang" => FailureKind::TimeLimit,
+            "hog" => FailureKind::OutOfMemory,
+            _ => FailureKind::Died,
+        };
+        assert_eq!(failure.kind, expected, "{name}: {failure:?}");
+        assert_eq!(env.fingerprint().unwrap(), before, "{name}");
+    }
+    assert!(env.step(9).unwrap().info.changed, "and it goes on");
+}
