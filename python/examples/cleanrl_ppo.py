@@ -6,9 +6,9 @@
 It reads from top to bottom: options, network, rollout, update. What it does beyond the formula:
 
 1. Orthogonal initialisation, small for the policy's last layer, so that it begins nearly uniform.
-2. Generalised advantage estimation; the value of the last state stands for what a time limit cut off.
+2. Generalised advantage estimation; the last state's value stands for what a time limit cut off.
 3. Advantages are normalised in each minibatch; the gradient's norm is clipped.
-4. The step at which an environment begins anew has no action behind it and is left out of the update.
+4. The step at which an environment begins anew takes no action and is left out of the update.
 5. Known useless actions are masked in rollout and update alike; ``--no-mask`` turns it off.
 """
 

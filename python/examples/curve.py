@@ -59,9 +59,7 @@ def plot(title: str, curves: dict[str, Points], window: int = 1) -> str:
             f'<text x="{LEFT - 6}" y="{y_of(y) + 4:.1f}" text-anchor="end">{y:g}</text>'
         )
     for x in ticks(0, right):
-        parts.append(
-            f'<text x="{x_of(x):.1f}" y="{bottom + 16}" text-anchor="middle">{x:g}</text>'
-        )
+        parts.append(f'<text x="{x_of(x):.1f}" y="{bottom + 16}" text-anchor="middle">{x:g}</text>')
     parts.append(f'<path d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}" fill="none" stroke="black"/>')
     parts.append(
         f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 10}" text-anchor="middle">'

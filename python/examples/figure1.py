@@ -2,6 +2,8 @@
 
     python examples/figure1.py
     python examples/figure1.py --benchmarks 'hlo-v1/mlp/*' --traj-limit 10 --render none
+
+Where a policy would choose, it draws at random.
 """
 
 from __future__ import annotations

@@ -27,9 +27,7 @@ def main() -> None:
     parser.add_argument("--masked", action="store_true")
     arguments = parser.parse_args()
 
-    env = gym.make(
-        "xla-v0", benchmark_locs=arguments.benchmarks, traj_limit=arguments.traj_limit
-    )
+    env = gym.make("xla-v0", benchmark_locs=arguments.benchmarks, traj_limit=arguments.traj_limit)
     env.action_space.seed(arguments.seed)
     returns, shares = [], []
     for episode in range(arguments.episodes):

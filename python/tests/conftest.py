@@ -1,4 +1,4 @@
-"""What the tests share: a state folder of their own, a way to make environments, and small graphs."""
+"""What the tests share: a state folder of their own, ways to make environments, small graphs."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ def make_vec():
     def make_envs(num_envs: int, name: str = "xla-v0", **kwargs):
         kwargs.setdefault("benchmark_locs", SMALL)
         kwargs.setdefault("traj_limit", 20)
-        made.append(
-            gym.make_vec(name, num_envs, vectorization_mode="vector_entry_point", **kwargs)
-        )
+        made.append(gym.make_vec(name, num_envs, vectorization_mode="vector_entry_point", **kwargs))
         return made[-1]
 
     yield make_envs

@@ -29,9 +29,11 @@ def test_gymnasium_accepts_it(make, name):
 
 @pytest.mark.parametrize("name", IDS)
 def test_stable_baselines_accepts_it(make, name):
-    # Of graph spaces it says, as a warning, that it has no policy for them.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    if name == "xla-graph-v0":
+        # Gymnasium's graphs are tuples, of which Stable-Baselines3 takes none, from whomever.
+        with pytest.raises(AssertionError, match="not a tuple"):
+            sb3_check_env(make(name), warn=False)
+    else:
         sb3_check_env(make(name), warn=False)
 
 
@@ -60,14 +62,16 @@ import hashlib, json, sys
 import gymnasium, numpy, xla_gym
 name, locs, arguments = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
 env = gymnasium.make(name, benchmark_locs=locs, traj_limit=20, sampler="random", **arguments)
-generator = numpy.random.default_rng(1)
+actions = numpy.random.default_rng(1).integers(env.action_space.n, size=80)
+actions[::7] = env.unwrapped.actions.index("scatter_simplifier")
 said = [env.reset(seed=5)]
-for action in generator.integers(env.action_space.n, size=80).tolist():
+for action in actions.tolist():
     said.append(env.step(action))
     if said[-1][3]:
         said.append(env.reset())
 numpy.set_printoptions(threshold=10**9, precision=17)
-print(hashlib.sha256(repr(said).encode()).hexdigest())
+failures = sum(bool(step[4]["failure"]) for step in said if len(step) == 5)
+print(hashlib.sha256(repr(said).encode()).hexdigest(), failures)
 """
 
 
@@ -80,6 +84,7 @@ def test_a_seed_means_the_same_in_two_processes(python, tmp_path, name):
     )
     elsewhere = python(DIGEST, name, locs, "{}", XLA_GYM_STATE_DIR=str(tmp_path / "other"))
     assert cold == warm == elsewhere
+    assert int(cold.split()[1]) > 0, "no pass failed, so that nothing was said of failures"
 
 
 def test_a_cold_cache_and_a_warm_one_say_the_same(python, tmp_path):
@@ -131,9 +136,7 @@ def test_environment_i_of_four_does_not_depend_on_the_others(make_vec):
 
 def test_environment_0_of_four_draws_like_a_plain_one(make, make_vec):
     env, envs = make(sampler="random"), make_vec(4, sampler="random")
-    expected = [env.reset(seed=6)[1]["benchmark"]] + [
-        env.reset()[1]["benchmark"] for _ in range(8)
-    ]
+    expected = [env.reset(seed=6)[1]["benchmark"]] + [env.reset()[1]["benchmark"] for _ in range(8)]
     got = [envs.reset(seed=6)[1]["benchmark"][0]]
     got += [envs.reset()[1]["benchmark"][0] for _ in range(8)]
     assert got == expected
@@ -233,7 +236,8 @@ def test_other_observations_are_in_their_spaces(make, observation):
 def test_shaping_telescopes(make, gamma):
     plain, shaped = make("xla-v0"), make("xla-v1", gamma=gamma)
     for episode in range(len(SMALL)):
-        (_, start), (_, other) = (env.reset(options={"benchmark": episode}) for env in (plain, shaped))
+        _, start = plain.reset(options={"benchmark": episode})
+        _, other = shaped.reset(options={"benchmark": episode})
         assert same(start, other)
         weight = start["flops"] + 2 * start["transcendentals"]
 

@@ -143,13 +143,13 @@ impl Worker {
                 .map_err(|error| Silence::Confused(error.to_string()))?;
             self.timeout = Some(timeout);
         }
-        self.wait(timeout)?;
+        self.wait(timeout, limit_millis)?;
         read_frame(&mut self.socket, &mut self.read_scratch)
             .map_err(|error| self.silence(error, limit_millis))
     }
 
     /// Waits for the beginning of an answer, or until a signal makes the caller give up.
-    fn wait(&mut self, timeout: Duration) -> Result<(), Silence> {
+    fn wait(&mut self, timeout: Duration, limit_millis: u64) -> Result<(), Silence> {
         let begin = Instant::now();
         loop {
             let left = timeout.saturating_sub(begin.elapsed());
@@ -160,6 +160,10 @@ impl Worker {
                     return Err(Silence::Interrupted);
                 }
                 Err(Errno::INTR) => {}
+                Ok(0) => {
+                    self.kill();
+                    return Err(Silence::Died(Death::TimeLimit { limit_millis }));
+                }
                 // Whatever it is, reading will tell.
                 _ => return Ok(()),
             }
