@@ -8,12 +8,18 @@ BIN := target/release
 DATA_ENV := .dataset-env
 DATA_PYTHON := $(DATA_ENV)/bin/python
 
-.PHONY: help setup build demo test test-data data bench fmt lint clean
+# The Python package, with what its tests and examples need.
+PYTHON_ENV := .python-env
+PYTHON := $(PYTHON_ENV)/bin/python
+ENGINE_DIR := $(abspath $(or $(XLA_GYM_ENGINE_DIR),.engine))
+
+.PHONY: help setup build demo test test-rust test-python test-data wheel data bench fmt lint clean
 
 help:
 	@echo "make demo   set up, build, and compare a pass order with XLA's own on a GPT-2 step"
 	@echo "make test   set up, build, and run all tests"
 	@echo "make build  set up and build the xla-gym command ($(BIN)/xla-gym)"
+	@echo "make wheel  build the Python package into dist"
 	@echo "make data   rebuild the benchmark graphs and their manifest"
 	@echo "make test-data  rebuild ten of them, picked at random, and compare"
 	@echo "make bench  measure what the engine adds to the passes' own time"
@@ -30,11 +36,30 @@ build: setup
 demo: build
 	@tools/demo.sh
 
+test: test-rust test-python test-data
+
 # All targets at once, or cargo would build the shim twice, with and without what only tests need.
-test: setup test-data
+test-rust: setup
 	python3 -m unittest discover -s tools -p 'test_*.py'
 	$(CARGO) build --release --locked --workspace --all-targets
 	$(CARGO) test --release --locked --workspace
+
+wheel: build $(PYTHON_ENV)/ready
+	mkdir -p python/xla_gym/_bin dist
+	cp $(BIN)/xla-gym-worker-xla python/xla_gym/_bin/
+	cp tools/setup.py python/xla_gym/_setup.py
+	rm -f dist/*.whl
+	cd python && ../$(PYTHON) -m maturin build --release --locked --quiet --auditwheel skip --out ../dist
+
+test-python: wheel
+	$(PYTHON) -m pip install --quiet --force-reinstall --no-deps dist/*.whl
+	cd python && ../$(PYTHON) -m ruff check . && \
+	    XLA_GYM_ENGINE_DIR=$(ENGINE_DIR) XLA_GYM_WHEEL=$$(ls $(CURDIR)/dist/*.whl) ../$(PYTHON) -m pytest
+
+$(PYTHON_ENV)/ready: python/tests/requirements.txt
+	python3 -m venv --clear $(PYTHON_ENV)
+	$(PYTHON) -m pip install --quiet --no-deps -r python/tests/requirements.txt
+	touch $@
 
 # Ten graphs picked at random come out as they are in the repository.
 test-data: $(DATA_ENV)/ready
@@ -51,10 +76,13 @@ $(DATA_ENV)/ready: tools/dataset/requirements.txt
 	$(DATA_PYTHON) -m pip install --quiet --no-deps -r tools/dataset/requirements.txt
 	touch $@
 
-bench: build
+bench: build wheel
+	$(PYTHON) -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	$(CARGO) build --release --locked -p xla-gym-lab
 	$(BIN)/xla-gym-lab transport
 	$(BIN)/xla-gym-lab overhead
+	$(BIN)/xla-gym-lab throughput
+	XLA_GYM_ENGINE_DIR=$(ENGINE_DIR) $(PYTHON) python/benches/throughput.py
 
 fmt:
 	$(CARGO) fmt --all

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from math import ceil, floor, log10
 from statistics import fmean
 
 WIDTH, HEIGHT = 640, 360
@@ -21,12 +22,10 @@ def smooth(points: Points, window: int) -> Points:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """About five round numbers from ``low`` to ``high``."""
-    step = 10.0 ** len(str(int(high - low)))
-    while (high - low) / step < 4:
-        step /= 2 if str(step).strip("0.").startswith("1") else 2.5
-    first = int(low / step) - 1
-    return [n * step for n in range(first, first + 50) if low <= n * step <= high]
+    """Multiples of 1, 2 or 5 times a power of ten from ``low`` to ``high``, three to eight."""
+    power = 10.0 ** floor(log10((high - low) / 3))
+    step = max(factor * power for factor in (1, 2, 5) if factor * power <= (high - low) / 3)
+    return [number * step for number in range(ceil(low / step), floor(high / step) + 1)]
 
 
 def plot(title: str, curves: dict[str, Points], window: int = 1) -> str:

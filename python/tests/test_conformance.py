@@ -64,7 +64,7 @@ name, locs, arguments = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.arg
 env = gymnasium.make(name, benchmark_locs=locs, traj_limit=20, sampler="random", **arguments)
 actions = numpy.random.default_rng(1).integers(env.action_space.n, size=80)
 actions[::7] = env.unwrapped.actions.index("scatter_simplifier")
-said = [env.reset(seed=5)]
+said = [env.reset(seed=5, options={"benchmark": locs[-1]})]
 for action in actions.tolist():
     said.append(env.step(action))
     if said[-1][3]:
@@ -212,17 +212,13 @@ def test_every_observation_is_in_the_space(make, name):
     graphs, steps = (graphs, steps) if name != "xla-graph-v0" or SLOW else (graphs[::6], 10)
     env = make(name, benchmark_locs=graphs, traj_limit=steps)
     for episode, graph in enumerate(graphs):
-        observation, info = env.reset(seed=episode, options={"benchmark": graph})
+        observation, _ = env.reset(seed=episode, options={"benchmark": graph})
         assert observation in env.observation_space, graph
         for action in random_actions(env, steps, seed=episode):
-            observation, reward, _, truncated, info = env.step(action)
+            observation, reward, _, truncated, _ = env.step(action)
             inside = observation in env.observation_space
             assert inside and np.isfinite(reward), (graph, env.unwrapped.taken)
-            if info["operations"] > 20_000:
-                # Some orders only grow a program. Nothing new is seen at the price of minutes.
-                break
-        else:
-            assert truncated
+        assert truncated
 
 
 @pytest.mark.parametrize("observation", ["raw", "share", "cost", "history"])

@@ -15,7 +15,7 @@ use crate::{
     error::{Death, EngineError, PassError, PassFailure},
     scratch::Scratch,
     source::Source,
-    worker::{Silence, Worker},
+    worker::{Silence, Worker, alone},
 };
 
 /// A pass that took place.
@@ -151,7 +151,8 @@ impl Session {
         let Some(mut worker) = self.live.take() else {
             return Err(EngineError::Internal("no worker".to_owned()));
         };
-        let request = Request::Apply { program, passes: passes.to_vec(), observe };
+        let request =
+            Request::Apply { program, passes: passes.to_vec(), observe, look_out: alone() };
         let mut sent = worker.send(&request);
         for (done, &pass) in passes.iter().enumerate() {
             let answer = std::mem::replace(&mut sent, Ok(())).and_then(|()| worker.receive_step());
@@ -422,7 +423,12 @@ fn replay(worker: &mut Worker, program: ProgramId, passes: &[PassId]) -> Result<
     if passes.is_empty() {
         return Ok(());
     }
-    let request = Request::Apply { program, passes: passes.to_vec(), observe: Observe::NOTHING };
+    let request = Request::Apply {
+        program,
+        passes: passes.to_vec(),
+        observe: Observe::NOTHING,
+        look_out: alone(),
+    };
     worker.send(&request)?;
     for _ in passes {
         match worker.receive_step()? {

@@ -11,6 +11,7 @@ use std::{
     },
     path::Path,
     process::{Child, ExitStatus},
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -37,6 +38,14 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// How long a worker that this process started may take to end once it is no longer needed.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Threads of this process that wait for a pass.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether at most one thread waits for a pass, and there is a core to spare for waiting.
+pub fn alone() -> bool {
+    WAITING.load(Ordering::Relaxed) <= 1
+}
 
 /// Why a worker did not answer.
 #[derive(Debug)]
@@ -131,8 +140,11 @@ impl Worker {
 
     /// Waits for the next answer of a request whose limit is the one for passes.
     pub fn receive_step(&mut self) -> Result<Reply, Silence> {
-        look_out(&self.socket);
-        self.receive(self.limits.pass_millis)
+        WAITING.fetch_add(1, Ordering::Relaxed);
+        look_out(&self.socket, alone);
+        let reply = self.receive(self.limits.pass_millis);
+        WAITING.fetch_sub(1, Ordering::Relaxed);
+        reply
     }
 
     fn receive(&mut self, limit_millis: u64) -> Result<Reply, Silence> {

@@ -12,15 +12,20 @@ use xla_gym_engine::{
     EngineConfig, EngineError, Session,
     protocol::{Observe, PassId},
 };
-use xla_gym_env::{CacheConfig, Env, EnvConfig, Start, VectorEnv, View, World, WorldConfig};
+use xla_gym_env::{
+    CacheConfig, Env, EnvConfig, EnvError, Start, VectorEnv, View, World, WorldConfig,
+};
 
 use crate::graphs::median;
+
+/// Environments in a vector.
+const VECTOR: usize = 8;
 
 /// What the environments add to the passes' own time.
 ///
 /// The same actions on the same graph, in one run: the bare passes in the worker, the environment
-/// with nothing remembered, with what it remembers itself, and with everything remembered; and two
-/// environments side by side.
+/// with nothing remembered, with what it remembers itself, and with everything remembered; and eight
+/// environments on all cores.
 #[derive(clap::Args)]
 pub struct Args {
     /// The graph.
@@ -74,14 +79,14 @@ pub fn run(args: Args) -> Result<()> {
         add("bare passes, inside the worker", per_step(inside));
         add("the same through the engine client", per_step(outside));
         add("environment, nothing remembered", per_step(one(&forgetful, &episodes, false)?));
-        add("2 environments, nothing remembered", per_step(two(&forgetful, &episodes, false)?));
+        add("8 environments on all cores", per_step(vector(&forgetful, &episodes, false)?));
         for (name, observe) in LOOKS {
             add(name, per_step(looking(&forgetful, &episodes, observe)?));
         }
         let fresh = world(&args, 256 << 20)?;
         add("environment that remembers", per_step(one(&fresh, &episodes, false)?));
         add("everything remembered", per_step(one(&fresh, &episodes, true)?));
-        add("2 environments, everything remembered", per_step(two(&fresh, &episodes, true)?));
+        add("8 environments, everything remembered", per_step(vector(&fresh, &episodes, true)?));
     }
     let base = median(&mut rows[0].1.clone());
     for (name, times) in &mut rows {
@@ -179,20 +184,30 @@ fn one(world: &Arc<World>, episodes: &[Vec<usize>], remembered: bool) -> Result<
     Ok(time)
 }
 
-/// Two at a time.
-fn two(world: &Arc<World>, episodes: &[Vec<usize>], remembered: bool) -> Result<Duration> {
-    let mut envs = VectorEnv::new(world, &config(episodes), 2)?;
+/// Eight at a time, each with its observation and its mask. More than there are cores, since how
+/// long a pass takes cannot be foreseen, and a step of all takes as long as its slowest.
+fn vector(world: &Arc<World>, episodes: &[Vec<usize>], remembered: bool) -> Result<Duration> {
+    let mut envs = VectorEnv::new(world, &config(episodes), VECTOR)?;
+    let (length, actions) = envs.with(0, |env| (env.bounds(View::Scaled).length, env.actions()));
+    let (mut observation, mut mask) = (vec![0.0; length], vec![true; actions]);
     let mut time = Duration::ZERO;
-    for pair in episodes.chunks_exact(2) {
+    for group in episodes.chunks_exact(VECTOR) {
         envs.reset(None)?;
         if !remembered {
-            for env in 0..2 {
+            for env in 0..VECTOR {
                 envs.with(env, |env| env.fingerprint())?;
             }
         }
         let begin = Instant::now();
-        for (&first, &second) in pair[0].iter().zip(&pair[1]) {
-            envs.step(&[first, second])?;
+        for step in 0..group[0].len() {
+            let actions: Vec<usize> = group.iter().map(|episode| episode[step]).collect();
+            envs.step(&actions)?;
+            for env in 0..VECTOR {
+                envs.with(env, |env| -> Result<(), EnvError> {
+                    env.write(View::Scaled, &mut observation)?;
+                    env.write_mask(&mut mask)
+                })?;
+            }
         }
         time += begin.elapsed();
     }

@@ -80,6 +80,7 @@ mod tests {
             program: ProgramId(7),
             passes: vec![PassId(1), PassId(300)],
             observe: Observe::COUNTS | Observe::COST,
+            look_out: true,
         };
         let mut wire = Vec::new();
         write_frame(&mut wire, &sent, &mut Vec::new()).unwrap();

@@ -44,6 +44,9 @@ pub enum Request {
         passes: Vec<PassId>,
         /// What to report after each.
         observe: Observe,
+        /// Whether to look out for the next request for a moment before falling asleep; see
+        /// [`crate::look_out`].
+        look_out: bool,
     },
     /// Looks at a program; answered by [`Reply::Observation`].
     Observe {

@@ -51,6 +51,7 @@ pub fn serve<C: Compiler>(mut compiler: C) -> ! {
         socket,
         limits: INITIAL_LIMITS,
         forked: false,
+        alone: false,
         programs: HashMap::new(),
         executables: HashMap::new(),
         next_id: 0,
@@ -147,6 +148,8 @@ struct Server<C: Compiler> {
     limits: Limits,
     /// Whether another worker is this one's parent.
     forked: bool,
+    /// Whether the client says that no other worker is at work.
+    alone: bool,
     programs: HashMap<ProgramId, Slot<C::Program>>,
     executables: HashMap<ExecutableId, C::Executable>,
     next_id: u32,
@@ -157,12 +160,14 @@ struct Server<C: Compiler> {
 impl<C: Compiler> Server<C> {
     fn run(&mut self) -> Result<(), FrameError> {
         loop {
-            look_out(&self.socket);
+            look_out(&self.socket, || self.alone);
             let request = read_frame(&mut self.socket, &mut self.read_scratch)?;
             limits::arm(Duration::from_millis(self.limits.request_millis));
+            self.alone = false;
             let reply = match request {
                 Request::Fork => self.fork(),
-                Request::Apply { program, passes, observe } => {
+                Request::Apply { program, passes, observe, look_out } => {
+                    self.alone = look_out;
                     self.apply(program, &passes, observe)?
                 }
                 other => Some(self.answer(other).unwrap_or_else(Reply::Failed)),

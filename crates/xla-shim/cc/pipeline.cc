@@ -56,6 +56,20 @@ std::unique_ptr<xla::HloModule> read_dump_before_layout(const fs::path& dir,
   throw std::runtime_error("XLA left no dump from just before layout assignment");
 }
 
+// For how many devices a program is meant. A framework says so beside the program, not in it, but
+// the shardings in it name the devices.
+int64_t partitions(const xla::HloModule& hlo) {
+  int64_t most = hlo.config().num_partitions();
+  for (const xla::HloComputation* computation : hlo.computations()) {
+    for (const xla::HloInstruction* instruction : computation->instructions()) {
+      if (!instruction->has_sharding() || instruction->sharding().IsTuple()) continue;
+      const xla::HloSharding& sharding = instruction->sharding();
+      if (sharding.IsTiled()) most = std::max(most, sharding.num_devices());
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable,
@@ -77,6 +91,11 @@ std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable,
   // The outlining of parallel tasks depends on the number of cores; a fixed number makes the
   // counts the same on every machine.
   hlo->mutable_config().set_intra_op_parallelism_threads(intra_op_threads);
+
+  if (int64_t count = partitions(*hlo); count > 1) {
+    hlo->mutable_config().set_num_partitions(count);
+    hlo->mutable_config().set_use_spmd_partitioning(true);
+  }
 
   auto start = std::chrono::steady_clock::now();
   auto end = cpu_compiler().RunHloPasses(std::move(hlo), nullptr, xla::Compiler::CompileOptions{});
