@@ -45,9 +45,9 @@ test-rust: setup
 	$(CARGO) test --release --locked --workspace
 
 wheel: build $(PYTHON_ENV)/ready
-	mkdir -p python/xla_gym/_bin dist
-	cp $(BIN)/xla-gym-worker-xla python/xla_gym/_bin/
-	cp tools/setup.py python/xla_gym/_setup.py
+	mkdir -p python/src/xla_gym/_bin dist
+	cp $(BIN)/xla-gym-worker-xla python/src/xla_gym/_bin/
+	cp tools/setup.py python/src/xla_gym/_setup.py
 	rm -f dist/*.whl
 	cd python && ../$(PYTHON) -m maturin build --release --locked --quiet --auditwheel skip --out ../dist
 

@@ -1,6 +1,6 @@
 """The environments keep the promises of Gymnasium, and give the same in every run."""
 
-from __future__ import annotations
+from __future__ import contextlib
 
 import hashlib
 import json
@@ -29,12 +29,10 @@ def test_gymnasium_accepts_it(make, name):
 
 @pytest.mark.parametrize("name", IDS)
 def test_stable_baselines_accepts_it(make, name):
-    if name == "xla-graph-v0":
-        # Gymnasium's graphs are tuples, of which Stable-Baselines3 takes none, from whomever.
-        with pytest.raises(AssertionError, match="not a tuple"):
-            sb3_check_env(make(name), warn=False)
-    else:
-        sb3_check_env(make(name), warn=False)
+    # As a user calls it. Of graphs it says that it has no networks for them, and looks no further.
+    graph = pytest.warns(UserWarning, match="Graph observation space is not supported")
+    with graph if name == "xla-graph-v0" else contextlib.nullcontext():
+        sb3_check_env(make(name))
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -343,7 +341,6 @@ def test_a_fork_has_the_same_luck(make):
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="Env::fork makes a new sampler and a new mask")
 @pytest.mark.parametrize("what", ["mask", "cycle"])
 def test_a_fork_knows_what_the_original_knew(make, what):
     env = make().unwrapped

@@ -71,9 +71,10 @@ struct Episode {
     actions: Vec<usize>,
     /// For each action, how long the path was before it.
     path_lengths: Vec<usize>,
+    /// What each action paid.
+    rewards: Vec<f64>,
     /// Operations at the start and after each action.
     operations: Vec<u64>,
-    total: f64,
     over: bool,
 }
 
@@ -194,7 +195,7 @@ impl Env {
             walk,
             actions: Vec::new(),
             path_lengths: Vec::new(),
-            total: 0.0,
+            rewards: Vec::new(),
             over: false,
         });
         Ok(())
@@ -243,7 +244,7 @@ impl Env {
         }
         episode.over = terminated || truncated;
         episode.operations.push(after.counts.operations);
-        episode.total += reward;
+        episode.rewards.push(reward);
         Ok(Step { reward, terminated, truncated, info })
     }
 
@@ -276,6 +277,7 @@ impl Env {
             episode.walk.go_back(length);
             episode.actions.truncate(keep);
             episode.path_lengths.truncate(keep);
+            episode.rewards.truncate(keep);
             episode.operations.truncate(keep + 1);
             episode.over = false;
         }
@@ -288,14 +290,16 @@ impl Env {
         other.rng = self.rng.clone();
         other.index = self.index;
         other.episodes = self.episodes;
+        other.sampling = self.sampling.clone();
+        other.useless = self.useless.clone();
         if let Some(episode) = &mut self.episode {
             other.episode = Some(Episode {
                 walk: episode.walk.fork_with_program()?,
                 start: episode.start.clone(),
                 actions: episode.actions.clone(),
                 path_lengths: episode.path_lengths.clone(),
+                rewards: episode.rewards.clone(),
                 operations: episode.operations.clone(),
-                total: episode.total,
                 over: episode.over,
             });
         }
@@ -382,7 +386,7 @@ impl Env {
 
     /// Sum of the rewards of this episode.
     pub fn total(&self) -> Result<f64, EnvError> {
-        Ok(self.running()?.total)
+        Ok(self.running()?.rewards.iter().sum())
     }
 
     /// Writes a view of the current state into a slice of the length that [`Env::bounds`] says.
@@ -455,7 +459,7 @@ impl Env {
             episode.actions.len(),
             self.config.traj_limit,
             (now as f64 / (start as f64).max(1.0) - 1.0) * 100.0,
-            episode.total,
+            episode.rewards.iter().sum::<f64>(),
         ))
     }
 }

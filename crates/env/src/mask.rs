@@ -9,7 +9,7 @@ use xla_gym_engine::protocol::Fingerprint;
 const MOST_STATES: usize = 200_000;
 
 /// What one environment has found to do nothing or to fail, by state.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Useless {
     states: HashMap<Fingerprint, Vec<u64>>,
 }

@@ -25,6 +25,7 @@ pub enum Sampler {
 }
 
 /// A sampler at work.
+#[derive(Clone)]
 pub enum Sampling {
     Cycle { next: usize, stride: usize },
     Random,

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use xla_gym_engine::{EngineError, cores, interrupted};
 
 use crate::{
@@ -92,38 +92,37 @@ impl VectorEnv {
 
     /// Begins an episode in some, each with its own seed.
     pub fn reset_some(&mut self, seeds: &[Option<u64>], which: &[bool]) -> Result<(), EnvError> {
+        self.check_length("seeds", seeds.len())?;
+        self.check_length("choices", which.len())?;
         self.settle()?;
-        let results: Vec<Result<(), EnvError>> = self.pool.install(|| {
-            self.envs
-                .par_iter()
-                .zip(seeds)
-                .zip(which)
-                .filter(|(_, which)| **which)
-                .map(|((slot, seed), _)| {
-                    let mut slot = lock(slot);
-                    slot.over = false;
-                    slot.env.reset(*seed)
-                })
-                .collect()
-        });
-        results.into_iter().collect()
+        for (env, (seed, _)) in seeds.iter().zip(which).enumerate().filter(|(_, (_, w))| **w) {
+            let seed = *seed;
+            self.spawn(env, move |slot| slot.reset(seed).map(|()| VectorStep::Began));
+        }
+        self.receive_all().map(drop)
     }
 
     /// Takes one action in each, and waits for all.
     pub fn step(&mut self, actions: &[usize]) -> Result<Vec<VectorStep>, EnvError> {
-        if actions.len() != self.envs.len() {
-            return Err(EnvError::Config(format!(
-                "{} actions for {} environments",
-                actions.len(),
-                self.envs.len()
-            )));
-        }
+        self.check_length("actions", actions.len())?;
         self.settle()?;
         for (env, action) in actions.iter().enumerate() {
             self.send(env, *action);
         }
-        let mut steps: Vec<Option<Result<VectorStep, EnvError>>> =
-            actions.iter().map(|_| None).collect();
+        self.receive_all()
+    }
+
+    fn check_length(&self, what: &str, length: usize) -> Result<(), EnvError> {
+        let count = self.envs.len();
+        if length == count {
+            return Ok(());
+        }
+        Err(EnvError::Config(format!("{length} {what} for {count} environments")))
+    }
+
+    /// What is pending, in the order of the environments.
+    fn receive_all(&mut self) -> Result<Vec<VectorStep>, EnvError> {
+        let mut steps: Vec<_> = self.envs.iter().map(|_| None).collect();
         while let Some((env, step)) = self.receive()? {
             steps[env] = Some(step);
         }
@@ -132,10 +131,18 @@ impl VectorEnv {
 
     /// Has an environment take an action, without waiting.
     pub fn send(&mut self, env: usize, action: usize) {
+        self.spawn(env, move |slot| slot.step(action));
+    }
+
+    fn spawn(
+        &mut self,
+        env: usize,
+        work: impl FnOnce(&mut Slot) -> Result<VectorStep, EnvError> + Send + 'static,
+    ) {
         let (slot, sender) = (self.envs[env].clone(), self.sender.clone());
         self.pending += 1;
         self.pool.spawn(move || {
-            let result = lock(&slot).step(action);
+            let result = work(&mut lock(&slot));
             // Nobody is there to hear it if the vector is gone.
             let _ = sender.send((env, result));
         });
@@ -171,10 +178,14 @@ impl VectorEnv {
 }
 
 impl Slot {
+    fn reset(&mut self, seed: Option<u64>) -> Result<(), EnvError> {
+        self.over = false;
+        self.env.reset(seed)
+    }
+
     fn step(&mut self, action: usize) -> Result<VectorStep, EnvError> {
         if self.over {
-            self.env.reset(None)?;
-            self.over = false;
+            self.reset(None)?;
             return Ok(VectorStep::Began);
         }
         let step = self.env.step(action)?;

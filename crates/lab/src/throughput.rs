@@ -79,14 +79,30 @@ pub fn run(args: Args) -> Result<()> {
         add("bare passes, inside the worker", per_step(inside));
         add("the same through the engine client", per_step(outside));
         add("environment, nothing remembered", per_step(one(&forgetful, &episodes, false)?));
-        add("8 environments on all cores", per_step(vector(&forgetful, &episodes, false)?));
+        for (name, count) in [("8 environments in step", 8), ("32 environments in step", 32)] {
+            if episodes.len() >= count {
+                let rounds = episodes.len() / count * count;
+                let time = vector(&forgetful, &episodes[..rounds], count, false)?;
+                add(name, per_step(time) * episodes.len() as f64 / rounds as f64);
+            }
+        }
+        for (name, count) in
+            [("2 environments at their own pace", 2), ("8 environments at their own pace", 8)]
+        {
+            if episodes.len().is_multiple_of(count) {
+                add(name, per_step(own_pace(&forgetful, &episodes, count)?));
+            }
+        }
         for (name, observe) in LOOKS {
             add(name, per_step(looking(&forgetful, &episodes, observe)?));
         }
         let fresh = world(&args, 256 << 20)?;
         add("environment that remembers", per_step(one(&fresh, &episodes, false)?));
         add("everything remembered", per_step(one(&fresh, &episodes, true)?));
-        add("8 environments, everything remembered", per_step(vector(&fresh, &episodes, true)?));
+        if episodes.len() % VECTOR == 0 {
+            let time = vector(&fresh, &episodes, VECTOR, true)?;
+            add("8 environments, everything remembered", per_step(time));
+        }
     }
     let base = median(&mut rows[0].1.clone());
     for (name, times) in &mut rows {
@@ -184,17 +200,22 @@ fn one(world: &Arc<World>, episodes: &[Vec<usize>], remembered: bool) -> Result<
     Ok(time)
 }
 
-/// Eight at a time, each with its observation and its mask. More than there are cores, since how
-/// long a pass takes cannot be foreseen, and a step of all takes as long as its slowest.
-fn vector(world: &Arc<World>, episodes: &[Vec<usize>], remembered: bool) -> Result<Duration> {
-    let mut envs = VectorEnv::new(world, &config(episodes), VECTOR)?;
+/// Several at a time, each with its observation and its mask. A step of all takes as long as its
+/// slowest, and few passes take most of the time: the more environments, the better.
+fn vector(
+    world: &Arc<World>,
+    episodes: &[Vec<usize>],
+    count: usize,
+    remembered: bool,
+) -> Result<Duration> {
+    let mut envs = VectorEnv::new(world, &config(episodes), count)?;
     let (length, actions) = envs.with(0, |env| (env.bounds(View::Scaled).length, env.actions()));
     let (mut observation, mut mask) = (vec![0.0; length], vec![true; actions]);
     let mut time = Duration::ZERO;
-    for group in episodes.chunks_exact(VECTOR) {
+    for group in episodes.chunks_exact(count) {
         envs.reset(None)?;
         if !remembered {
-            for env in 0..VECTOR {
+            for env in 0..count {
                 envs.with(env, |env| env.fingerprint())?;
             }
         }
@@ -202,11 +223,37 @@ fn vector(world: &Arc<World>, episodes: &[Vec<usize>], remembered: bool) -> Resu
         for step in 0..group[0].len() {
             let actions: Vec<usize> = group.iter().map(|episode| episode[step]).collect();
             envs.step(&actions)?;
-            for env in 0..VECTOR {
+            for env in 0..count {
                 envs.with(env, |env| -> Result<(), EnvError> {
                     env.write(View::Scaled, &mut observation)?;
                     env.write_mask(&mut mask)
                 })?;
+            }
+        }
+        time += begin.elapsed();
+    }
+    Ok(time)
+}
+
+/// Several, each of which gets its next action as soon as it has taken one.
+fn own_pace(world: &Arc<World>, episodes: &[Vec<usize>], count: usize) -> Result<Duration> {
+    let mut envs = VectorEnv::new(world, &config(episodes), count)?;
+    let mut time = Duration::ZERO;
+    for group in episodes.chunks_exact(count) {
+        envs.reset(None)?;
+        for env in 0..count {
+            envs.with(env, |env| env.fingerprint())?;
+        }
+        let begin = Instant::now();
+        let mut taken = vec![0; count];
+        for (env, episode) in group.iter().enumerate() {
+            envs.send(env, episode[0]);
+        }
+        while let Some((env, step)) = envs.receive()? {
+            step?;
+            taken[env] += 1;
+            if let Some(&action) = group[env].get(taken[env]) {
+                envs.send(env, action);
             }
         }
         time += begin.elapsed();

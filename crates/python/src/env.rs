@@ -32,6 +32,12 @@ pub fn parse_views(names: &[String]) -> PyResult<Vec<View>> {
     names.iter().map(|name| parse_view(name)).collect()
 }
 
+pub fn parse_action(action: i64) -> PyResult<usize> {
+    usize::try_from(action).map_err(|_| {
+        PyValueError::new_err(format!("there is no action {action}; actions are counted from 0"))
+    })
+}
+
 pub fn parse_form(form: &str) -> PyResult<Form> {
     Ok(match form {
         "hlo" => Form::Text,
@@ -97,8 +103,9 @@ impl PyEnv {
     fn step<'py>(
         &mut self,
         py: Python<'py>,
-        action: usize,
+        action: i64,
     ) -> PyResult<(Observations<'py>, f64, bool, bool, Bound<'py, PyDict>)> {
+        let action = parse_action(action)?;
         let env = self.env.get_mut()?;
         let (step, told): (Step, Told) = release(py, || {
             let step = env.step(action)?;
@@ -119,8 +126,9 @@ impl PyEnv {
     fn multistep<'py>(
         &mut self,
         py: Python<'py>,
-        actions: Vec<usize>,
+        actions: Vec<i64>,
     ) -> PyResult<(Observations<'py>, f64, bool, bool, Bound<'py, PyDict>)> {
+        let actions = actions.into_iter().map(parse_action).collect::<PyResult<Vec<_>>>()?;
         let env = self.env.get_mut()?;
         let (steps, told) = release(py, || {
             let steps = env.multistep(&actions)?;

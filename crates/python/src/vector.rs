@@ -6,7 +6,7 @@ use xla_gym_env::{Info, VectorEnv, VectorStep, View};
 
 use crate::{
     arrays::Told,
-    env::{parse_config, parse_views},
+    env::{parse_action, parse_config, parse_views},
     errors::env_error,
     gate::{Owned, release},
     world::PyWorld,
@@ -98,7 +98,7 @@ impl PyVectorEnv {
     fn step<'py>(
         &mut self,
         py: Python<'py>,
-        actions: Vec<usize>,
+        actions: Vec<i64>,
     ) -> PyResult<(
         Observations<'py>,
         Bound<'py, PyArray1<f64>>,
@@ -106,6 +106,7 @@ impl PyVectorEnv {
         Bound<'py, PyArray1<bool>>,
         Bound<'py, PyList>,
     )> {
+        let actions = actions.into_iter().map(parse_action).collect::<PyResult<Vec<_>>>()?;
         let envs = self.envs.get_mut()?;
         let steps = release(py, || envs.step(&actions))?;
         let (mut rewards, mut terminated) = (Vec::new(), Vec::new());

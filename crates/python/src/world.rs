@@ -8,7 +8,7 @@ use xla_gym_engine::{EngineConfig, Source, protocol::Limits, state_dir};
 use xla_gym_env::{CacheConfig, EnvError, Start, World, WorldConfig};
 
 use crate::{
-    errors::{benchmark_error, engine_error},
+    errors::{ConfigError, benchmark_error, engine_error},
     gate::{Owned, release},
 };
 
@@ -38,6 +38,13 @@ impl PyWorld {
         memory_limit: f64,
         remember_failures: bool,
     ) -> PyResult<PyWorld> {
+        for (name, limit) in [("pass_limit", pass_limit), ("memory_limit", memory_limit)] {
+            if !(limit > 0.0 && limit.is_finite()) {
+                return Err(ConfigError::new_err(format!(
+                    "{name} must be more than 0, not {limit}"
+                )));
+            }
+        }
         let mut found = Benchmarks::find(&benchmarks).map_err(benchmark_error)?;
         for (name, bytes) in programs {
             let source = Source::from_bytes(&name, bytes)
@@ -108,6 +115,7 @@ impl PyWorld {
         dict.set_item("misses", stats.misses)?;
         dict.set_item("memory_entries", stats.memory_entries)?;
         dict.set_item("disk_error", stats.disk_error)?;
+        dict.set_item("note", stats.note)?;
         Ok(dict)
     }
 

@@ -123,6 +123,7 @@ class XlaEnv(gym.Env[Any, np.int64]):
             memory_limit: GiB that a compiler process may take.
             remember_failures: whether failures are remembered in the user's state folder.
             render_mode: ``human``, ``ansi`` or ``rgb_array``.
+
         """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise _native.ConfigError(

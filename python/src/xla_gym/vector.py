@@ -106,7 +106,7 @@ class XlaVectorEnv(VectorEnv[Any, Any, Any]):
                 gathered[key] = self._masks
             else:
                 values = [info.get(key) for info in infos]
-                kind = type(next(value for value, is_there in zip(values, present) if is_there))
+                kind = type(next(value for value, is_there in zip(values, present, strict=True) if is_there))
                 if kind in (int, float, bool):
                     filled = [kind() if value is None else value for value in values]
                     gathered[key] = np.array(filled)
