@@ -1,7 +1,8 @@
 """The environments keep the promises of Gymnasium, and give the same in every run."""
 
-from __future__ import contextlib
+from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import warnings
