@@ -111,6 +111,11 @@ impl Walk {
         Ok(Stepped { changed, failure: None, remembered: false, nanos: applied.nanos })
     }
 
+    /// Whether the effect of a pass here is remembered.
+    pub fn knows(&self, pass: PassId) -> bool {
+        self.world.transitions().outcome(self.state.id, pass).is_some()
+    }
+
     fn remembered(&mut self, pass: PassId) -> Option<Stepped> {
         let (changed, failure) = match self.world.transitions().outcome(self.state.id, pass)? {
             Outcome::Fails(failure) => (false, Some(failure)),

@@ -1,0 +1,169 @@
+//! One line of work of a search.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use xla_gym_engine::protocol::{Fingerprint, PassId};
+use xla_gym_env::{EnvError, State, Stepped, Walk, World};
+
+use crate::budget::{Budget, StopReason};
+
+/// How many of the best states are kept.
+const KEPT: usize = 8;
+
+/// A state worth returning.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The passes that lead there, without those that do nothing.
+    pub passes: Vec<PassId>,
+    /// What is known of it.
+    pub state: Arc<State>,
+}
+
+impl Candidate {
+    /// What is made small: operations; among equals, the shorter way.
+    pub fn rank(&self) -> (u64, usize) {
+        (self.state.counts.operations, self.passes.len())
+    }
+}
+
+/// What the lanes of a search share.
+pub(crate) struct Shared {
+    pub world: Arc<World>,
+    pub benchmark: usize,
+    pub deadline: Option<Instant>,
+    pub stop: Arc<AtomicBool>,
+    /// Passes charged so far, for people who watch.
+    pub charged: AtomicU64,
+    /// Fewest operations so far, likewise.
+    pub fewest: AtomicU64,
+}
+
+/// One line of work of a search: charges passes, and keeps the best states.
+pub struct Lane<'a> {
+    shared: &'a Shared,
+    left: Option<u64>,
+    charged: HashSet<(Fingerprint, PassId)>,
+    /// Passes that are known here to do nothing, by state.
+    useless: HashSet<(Fingerprint, PassId)>,
+    best: Vec<Candidate>,
+    over: Option<StopReason>,
+    /// Its luck.
+    pub rng: ChaCha8Rng,
+}
+
+impl<'a> Lane<'a> {
+    pub(crate) fn new(shared: &'a Shared, budget: &Budget, seed: u64, lane: u64, of: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(lane);
+        Lane {
+            shared,
+            left: budget.share(lane, of),
+            charged: HashSet::new(),
+            useless: HashSet::new(),
+            best: Vec::new(),
+            over: None,
+            rng,
+        }
+    }
+
+    /// The passes to choose from.
+    pub fn passes(&self) -> &'a [PassId] {
+        self.shared.world.actions()
+    }
+
+    /// A walk from the start.
+    pub fn begin(&self) -> Result<Walk, EnvError> {
+        Walk::begin(&self.shared.world, self.shared.benchmark)
+    }
+
+    /// Why it is over, if it is.
+    pub fn over(&self) -> Option<StopReason> {
+        self.over
+    }
+
+    /// Ends the lane for want of anything to try.
+    pub fn exhausted(&mut self) {
+        self.over.get_or_insert(StopReason::Exhausted);
+    }
+
+    /// Whether a pass is known to do nothing in the current state.
+    pub fn is_useless(&self, walk: &Walk, pass: PassId) -> bool {
+        self.useless.contains(&(walk.state().id, pass))
+    }
+
+    /// Charges a pass on a state; false if the budget is spent.
+    pub fn charge(&mut self, state: Fingerprint, pass: PassId) -> bool {
+        if self.over.is_some() {
+            return false;
+        }
+        if self.shared.stop.load(Ordering::Relaxed) {
+            self.over = Some(StopReason::Interrupted);
+        } else if self.shared.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.over = Some(StopReason::Time);
+        } else if !self.charged.contains(&(state, pass)) {
+            match &mut self.left {
+                Some(0) => self.over = Some(StopReason::Passes),
+                left => {
+                    if let Some(left) = left {
+                        *left -= 1;
+                    }
+                    self.charged.insert((state, pass));
+                    self.shared.charged.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        self.over.is_none()
+    }
+
+    /// Runs a pass and remembers the state if it is good; None if the budget is spent.
+    pub fn step(&mut self, walk: &mut Walk, pass: PassId) -> Result<Option<Stepped>, EnvError> {
+        let state = walk.state().id;
+        if !self.charge(state, pass) {
+            return Ok(None);
+        }
+        let stepped = walk.step(pass)?;
+        self.note(state, pass, &stepped, walk);
+        Ok(Some(stepped))
+    }
+
+    /// Takes notice of a pass that somebody else ran for it.
+    pub fn note(&mut self, state: Fingerprint, pass: PassId, stepped: &Stepped, after: &Walk) {
+        if stepped.changed {
+            self.offer(after);
+        } else {
+            self.useless.insert((state, pass));
+        }
+    }
+
+    /// Keeps a state if it is among the best.
+    pub fn offer(&mut self, walk: &Walk) {
+        let operations = walk.state().counts.operations;
+        self.shared.fewest.fetch_min(operations, Ordering::Relaxed);
+        let rank = (operations, walk.path().len());
+        if self.best.len() >= KEPT && self.best.last().is_some_and(|last| rank >= last.rank()) {
+            return;
+        }
+        match self.best.iter_mut().find(|other| other.state.id == walk.state().id) {
+            Some(same) if same.rank() <= rank => return,
+            Some(same) => same.passes = walk.path().collect(),
+            None => self
+                .best
+                .push(Candidate { passes: walk.path().collect(), state: walk.state().clone() }),
+        }
+        self.best.sort_by_key(Candidate::rank);
+        self.best.truncate(KEPT);
+    }
+
+    pub(crate) fn finish(self) -> (Vec<Candidate>, StopReason) {
+        (self.best, self.over.unwrap_or(StopReason::Exhausted))
+    }
+}

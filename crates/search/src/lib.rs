@@ -1,0 +1,27 @@
+//! Finds a better pass order for one program, within a budget.
+//!
+//! Every method is an [`Optimizer`]. It walks among the states of a program by [`Lane`]s, which
+//! charge each pass that is run to the budget and keep the best states seen. The budget is divided
+//! among a fixed number of lanes, each with luck of its own, so that a seed gives the same result
+//! on any number of cores.
+//!
+//! Invariants: a search changes nothing but what it returns; it can be stopped at any moment and
+//! keeps the best so far; a state that a compiler refused is never a candidate.
+
+#![forbid(unsafe_code)]
+
+mod beam;
+mod budget;
+mod evolve;
+mod lane;
+mod minimise;
+mod random;
+mod search;
+
+pub use beam::Beam;
+pub use budget::{Budget, StopReason};
+pub use evolve::Evolve;
+pub use lane::{Candidate, Lane};
+pub use minimise::minimise;
+pub use random::Random;
+pub use search::{Found, Method, Optimizer, Search, search};

@@ -1,0 +1,166 @@
+//! Runs a method on a program.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use xla_gym_engine::{on_all_cores, protocol::PassId};
+use xla_gym_env::{EnvError, Walk, World};
+
+use crate::{
+    beam::Beam,
+    budget::{Budget, StopReason},
+    evolve::Evolve,
+    lane::{Candidate, Lane, Shared},
+    random::Random,
+};
+
+/// A way to look for better orders.
+pub trait Optimizer: Sync {
+    /// Into how many lanes the budget is divided. Not the number of cores: results must not
+    /// depend on that.
+    fn lanes(&self) -> u64 {
+        8
+    }
+
+    /// Works until the lane is over.
+    fn run(&self, lane: &mut Lane<'_>) -> Result<(), EnvError>;
+}
+
+/// The methods, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Random orders.
+    Random,
+    /// The best next pass, again and again.
+    Greedy,
+    /// The best few states of each length.
+    Beam,
+    /// Orders that are mutated and crossed.
+    Evolve,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Method; 4] = [Method::Random, Method::Greedy, Method::Beam, Method::Evolve];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Random => "random",
+            Method::Greedy => "greedy",
+            Method::Beam => "beam",
+            Method::Evolve => "evolve",
+        }
+    }
+
+    /// As it is used if nothing else is said.
+    pub fn optimizer(self) -> Box<dyn Optimizer> {
+        match self {
+            Method::Random => Box::new(Random::default()),
+            Method::Greedy => Box::new(Beam { width: 1, ..Beam::default() }),
+            Method::Beam => Box::new(Beam::default()),
+            Method::Evolve => Box::new(Evolve::default()),
+        }
+    }
+}
+
+/// What to search.
+pub struct Search<'a> {
+    /// Where.
+    pub world: &'a Arc<World>,
+    /// Which benchmark of it.
+    pub benchmark: usize,
+    /// How much it may take.
+    pub budget: Budget,
+    /// Its luck.
+    pub seed: u64,
+    /// Orders that are tried first, such as the compiler's own. They are charged like any other.
+    pub first: Vec<Vec<PassId>>,
+    /// Set by whoever wants it to end.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The best states, the best first.
+    pub candidates: Vec<Candidate>,
+    /// Passes that were charged.
+    pub passes: u64,
+    /// How long it took.
+    pub time: Duration,
+    /// Why it ended.
+    pub stopped: StopReason,
+}
+
+/// Searches. `watch` is told now and then how many passes were charged and the fewest operations
+/// so far.
+pub fn search(
+    search: &Search<'_>,
+    optimizer: &dyn Optimizer,
+    watch: &(dyn Fn(u64, u64) + Sync),
+) -> Result<Found, EnvError> {
+    let begin = Instant::now();
+    let shared = Shared {
+        world: search.world.clone(),
+        benchmark: search.benchmark,
+        deadline: search.budget.deadline(begin),
+        stop: search.stop.clone(),
+        charged: AtomicU64::new(0),
+        fewest: AtomicU64::new(u64::MAX),
+    };
+    let lanes = optimizer.lanes();
+    let ended = AtomicBool::new(false);
+    let results = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(50));
+                let now = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+                watch(now(&shared.charged), now(&shared.fewest));
+            }
+        });
+        let results = on_all_cores(lanes as usize, |index| {
+            let mut lane = Lane::new(&shared, &search.budget, search.seed, index as u64, lanes);
+            lane.offer(&lane.begin()?);
+            // Each lane tries its part of what is to be tried first.
+            for order in search.first.iter().skip(index).step_by(lanes as usize) {
+                walk_order(&mut lane, order)?;
+            }
+            if lane.over().is_none() {
+                optimizer.run(&mut lane)?;
+            }
+            Ok::<_, EnvError>(lane.finish())
+        });
+        ended.store(true, Ordering::Relaxed);
+        results
+    })?;
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut stopped = StopReason::Exhausted;
+    for (best, reason) in results {
+        stopped = stopped.max(reason);
+        candidates.extend(best);
+    }
+    candidates.sort_by_key(Candidate::rank);
+    let mut seen = std::collections::HashSet::new();
+    candidates.retain(|candidate| seen.insert(candidate.state.id));
+    let passes = shared.charged.into_inner();
+    Ok(Found { candidates, passes, time: begin.elapsed(), stopped })
+}
+
+/// Walks an order to its end, or to that of the budget.
+pub(crate) fn walk_order(lane: &mut Lane<'_>, order: &[PassId]) -> Result<Walk, EnvError> {
+    let mut walk = lane.begin()?;
+    for &pass in order {
+        if !lane.is_useless(&walk, pass) && lane.step(&mut walk, pass)?.is_none() {
+            break;
+        }
+    }
+    Ok(walk)
+}
