@@ -48,8 +48,13 @@ impl Context {
 
     /// Starts XLA.
     pub fn engine(&self) -> Result<Engine> {
+        Ok(Engine::start(self.engine_config()?)?)
+    }
+
+    /// How to start it.
+    pub fn engine_config(&self) -> Result<EngineConfig> {
         let seconds = |value: f64| (value * 1000.0).ceil() as u64;
-        let config = EngineConfig {
+        Ok(EngineConfig {
             limits: Limits {
                 pass_millis: seconds(self.global.pass_limit),
                 request_millis: seconds(self.global.request_limit),
@@ -57,8 +62,7 @@ impl Context {
             },
             quarantine: self.quarantine_path(),
             ..EngineConfig::xla()?
-        };
-        Ok(Engine::start(config)?)
+        })
     }
 
     /// Loads a program: a file, or a graph of the benchmark library.

@@ -82,6 +82,8 @@ enum Command {
     Run(commands::run::Args),
     /// Show what XLA's own CPU compiler does with a program.
     Default(commands::default::Args),
+    /// Find a better pass order than XLA's own.
+    Optimize(commands::optimize::Args),
     /// Compare a pass order with XLA's own.
     Score(commands::score::Args),
     /// Show what differs between two programs, by opcode and by computation.
@@ -116,6 +118,7 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::run(&context, args),
         Command::Run(args) => commands::run::run(&context, args),
         Command::Default(args) => commands::default::run(&context, args),
+        Command::Optimize(args) => commands::optimize::run(&context, args),
         Command::Score(args) => commands::score::run(&context, args),
         Command::Diff(args) => commands::diff::run(&context, args),
         Command::Exec(args) => commands::exec::run(&context, args),
@@ -143,6 +146,16 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         Some(EngineError::Source(_) | EngineError::Load { .. }) => 3,
         Some(EngineError::UnknownPass { .. }) => 2,
         Some(EngineError::WorkerNotFound { .. } | EngineError::WorkerStart { .. }) => 6,
+        _ if error.downcast_ref::<xla_gym_env::EnvError>().is_some_and(|error| {
+            use xla_gym_env::EnvError::{Benchmark, Engine};
+            matches!(
+                error,
+                Benchmark(_) | Engine(EngineError::Source(_) | EngineError::Load { .. })
+            )
+        }) =>
+        {
+            3
+        }
         _ if error.downcast_ref::<xla_gym_engine::SourceError>().is_some() => 3,
         _ if error.downcast_ref::<xla_gym_data::BenchmarkError>().is_some() => 3,
         _ if error.downcast_ref::<xla_gym_data::LibraryError>().is_some() => 3,

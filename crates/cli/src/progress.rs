@@ -38,6 +38,16 @@ impl Progress {
         )));
     }
 
+    /// So many items done.
+    pub fn set(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+
+    /// Turns back into a line that says what is being done.
+    pub fn spinning(&self) {
+        self.bar.set_style(style("{spinner} {msg} [{elapsed}]"));
+    }
+
     /// One item further.
     pub fn advance(&self) {
         self.bar.inc(1);

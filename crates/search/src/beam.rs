@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use xla_gym_env::{EnvError, Walk};
 
-use crate::{lane::Lane, search::Optimizer};
+use crate::{
+    lane::Lane,
+    search::{Optimizer, walk_order},
+};
 
 /// Tries every pass on each of the best few states, and goes on with the best few of what comes
 /// out. With a width of one it is greedy search. Where a state gives nothing better, the next best
@@ -32,7 +35,10 @@ impl Optimizer for Beam {
         let mut seen = HashSet::new();
         // States to go on from, the best last.
         let mut open: Vec<Walk> = vec![lane.begin()?];
-        seen.insert(open[0].state().id);
+        for order in lane.seeds().to_vec() {
+            open.push(walk_order(lane, &order)?);
+        }
+        seen.extend(open.iter().map(|walk| walk.state().id));
         while lane.over().is_none() {
             let chosen = open.split_off(open.len().saturating_sub(self.width));
             if chosen.is_empty() {

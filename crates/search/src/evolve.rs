@@ -1,6 +1,6 @@
 //! Orders that are mutated and crossed.
 
-use rand::{Rng, seq::IndexedRandom};
+use rand::Rng;
 use xla_gym_engine::protocol::PassId;
 use xla_gym_env::EnvError;
 
@@ -20,7 +20,7 @@ pub struct Evolve {
 
 impl Default for Evolve {
     fn default() -> Evolve {
-        Evolve { population: 16, length: 60 }
+        Evolve { population: 12, length: 80 }
     }
 }
 
@@ -30,6 +30,10 @@ type Individual = (u64, Vec<PassId>);
 impl Optimizer for Evolve {
     fn run(&self, lane: &mut Lane<'_>) -> Result<(), EnvError> {
         let mut population: Vec<Individual> = Vec::new();
+        for order in lane.seeds().to_vec() {
+            let walk = walk_order(lane, &order)?;
+            population.push((walk.state().counts.operations, walk.path().collect()));
+        }
         while lane.over().is_none() {
             let order = if population.len() < self.population {
                 let length = lane.rng.random_range(4..=self.length / 2);
@@ -63,7 +67,7 @@ impl Evolve {
         }
         for _ in 0..lane.rng.random_range(1..=3) {
             let at = lane.rng.random_range(0..=order.len());
-            let Some(&pass) = lane.passes().choose(&mut lane.rng) else { break };
+            let pass = lane.pick();
             match lane.rng.random_range(0..4) {
                 0 if at < order.len() => drop(order.remove(at)),
                 1 if at < order.len() => order[at] = pass,
@@ -81,8 +85,7 @@ impl Evolve {
 }
 
 fn random_order(lane: &mut Lane<'_>, length: usize) -> Vec<PassId> {
-    let passes = lane.passes();
-    (0..length).filter_map(|_| passes.choose(&mut lane.rng).copied()).collect()
+    (0..length).map(|_| lane.pick()).collect()
 }
 
 /// The better of two.

@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use xla_gym_engine::protocol::{Fingerprint, PassId};
 use xla_gym_env::{EnvError, State, Stepped, Walk, World};
@@ -55,6 +55,10 @@ pub struct Lane<'a> {
     /// Passes that are known here to do nothing, by state.
     useless: HashSet<(Fingerprint, PassId)>,
     best: Vec<Candidate>,
+    /// Orders that were tried before this lane began, such as the compiler's own.
+    seeds: Vec<Vec<PassId>>,
+    /// By pass: how often it was tried, and how often it changed something.
+    tried: Vec<(f64, f64)>,
     over: Option<StopReason>,
     /// Its luck.
     pub rng: ChaCha8Rng,
@@ -70,9 +74,56 @@ impl<'a> Lane<'a> {
             charged: HashSet::new(),
             useless: HashSet::new(),
             best: Vec::new(),
+            seeds: Vec::new(),
+            tried: vec![(0.0, 0.0); shared.world.actions().len()],
             over: None,
             rng,
         }
+    }
+
+    /// A lane that knows what another one knew at its end, and has its own luck and budget.
+    pub(crate) fn after(other: &Lane<'a>, left: Option<u64>, seed: u64, lane: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(lane);
+        Lane {
+            shared: other.shared,
+            left,
+            charged: other.charged.clone(),
+            useless: other.useless.clone(),
+            best: other.best.clone(),
+            seeds: other.seeds.clone(),
+            tried: other.tried.clone(),
+            over: other.over,
+            rng,
+        }
+    }
+
+    /// What is left of the budget.
+    pub(crate) fn left(&self) -> Option<u64> {
+        self.left
+    }
+
+    /// Orders that were tried before this lane began.
+    pub fn seeds(&self) -> &[Vec<PassId>] {
+        &self.seeds
+    }
+
+    pub(crate) fn add_seed(&mut self, order: Vec<PassId>) {
+        self.seeds.push(order);
+    }
+
+    /// A pass at random, those more often that have changed something more often.
+    pub fn pick(&mut self) -> PassId {
+        let weight = |(tried, changed): &(f64, f64)| (changed + 1.0) / (tried + 2.0);
+        let total: f64 = self.tried.iter().map(weight).sum();
+        let mut at = self.rng.random_range(0.0..total);
+        for (pass, tried) in self.passes().iter().zip(&self.tried) {
+            at -= weight(tried);
+            if at <= 0.0 {
+                return *pass;
+            }
+        }
+        self.passes()[self.passes().len() - 1]
     }
 
     /// The passes to choose from.
@@ -137,6 +188,10 @@ impl<'a> Lane<'a> {
 
     /// Takes notice of a pass that somebody else ran for it.
     pub fn note(&mut self, state: Fingerprint, pass: PassId, stepped: &Stepped, after: &Walk) {
+        if let Some(action) = self.passes().iter().position(|other| *other == pass) {
+            self.tried[action].0 += 1.0;
+            self.tried[action].1 += f64::from(u8::from(stepped.changed));
+        }
         if stepped.changed {
             self.offer(after);
         } else {

@@ -1,6 +1,6 @@
 //! Random orders: what every other method has to beat.
 
-use rand::{Rng, seq::IndexedRandom};
+use rand::Rng;
 use xla_gym_env::EnvError;
 
 use crate::{lane::Lane, search::Optimizer};
@@ -24,8 +24,7 @@ impl Optimizer for Random {
             let length = lane.rng.random_range(self.length / 4..=self.length).max(1);
             let mut walk = lane.begin()?;
             for _ in 0..length {
-                let passes = lane.passes();
-                let Some(&pass) = passes.choose(&mut lane.rng) else { return Ok(()) };
+                let pass = lane.pick();
                 if !lane.is_useless(&walk, pass) && lane.step(&mut walk, pass)?.is_none() {
                     return Ok(());
                 }

@@ -25,7 +25,7 @@ pub trait Optimizer: Sync {
     /// Into how many lanes the budget is divided. Not the number of cores: results must not
     /// depend on that.
     fn lanes(&self) -> u64 {
-        8
+        4
     }
 
     /// Works until the lane is over.
@@ -116,7 +116,6 @@ pub fn search(
         charged: AtomicU64::new(0),
         fewest: AtomicU64::new(u64::MAX),
     };
-    let lanes = optimizer.lanes();
     let ended = AtomicBool::new(false);
     let results = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -126,18 +125,7 @@ pub fn search(
                 watch(now(&shared.charged), now(&shared.fewest));
             }
         });
-        let results = on_all_cores(lanes as usize, |index| {
-            let mut lane = Lane::new(&shared, &search.budget, search.seed, index as u64, lanes);
-            lane.offer(&lane.begin()?);
-            // Each lane tries its part of what is to be tried first.
-            for order in search.first.iter().skip(index).step_by(lanes as usize) {
-                walk_order(&mut lane, order)?;
-            }
-            if lane.over().is_none() {
-                optimizer.run(&mut lane)?;
-            }
-            Ok::<_, EnvError>(lane.finish())
-        });
+        let results = run_lanes(search, optimizer, &shared);
         ended.store(true, Ordering::Relaxed);
         results
     })?;
@@ -152,6 +140,30 @@ pub fn search(
     candidates.retain(|candidate| seen.insert(candidate.state.id));
     let passes = shared.charged.into_inner();
     Ok(Found { candidates, passes, time: begin.elapsed(), stopped })
+}
+
+/// First what is to be tried first, then the lanes, which all know what came of it.
+fn run_lanes(
+    search: &Search<'_>,
+    optimizer: &dyn Optimizer,
+    shared: &Shared,
+) -> Result<Vec<(Vec<Candidate>, StopReason)>, EnvError> {
+    let mut first = Lane::new(shared, &search.budget, search.seed, 0, 1);
+    first.offer(&first.begin()?);
+    for order in &search.first {
+        let walk = walk_order(&mut first, order)?;
+        first.add_seed(walk.path().collect());
+    }
+    let lanes = optimizer.lanes();
+    let rest = Budget { passes: first.left(), time: None };
+    on_all_cores(lanes as usize, |index| {
+        let share = rest.share(index as u64, lanes);
+        let mut lane = Lane::after(&first, share, search.seed, index as u64 + 1);
+        if lane.over().is_none() {
+            optimizer.run(&mut lane)?;
+        }
+        Ok(lane.finish())
+    })
 }
 
 /// Walks an order to its end, or to that of the budget.

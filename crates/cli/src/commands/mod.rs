@@ -5,6 +5,7 @@ pub mod data;
 pub mod default;
 pub mod diff;
 pub mod exec;
+pub mod optimize;
 pub mod passes;
 pub mod quarantine;
 pub mod run;
