@@ -66,6 +66,8 @@ pub struct Session {
     unsaved: Duration,
     /// Identity of the current state, once somebody asked.
     fingerprint: Option<Fingerprint>,
+    /// A pass that the worker was told to run, and whose answer nobody has read.
+    begun: Option<(PassId, Observe)>,
     /// Last, so that the first of all workers outlives those of this session.
     engine: Engine,
 }
@@ -85,6 +87,7 @@ impl Session {
             frozen,
             unsaved: Duration::ZERO,
             fingerprint: None,
+            begun: None,
         })
     }
 
@@ -108,6 +111,22 @@ impl Session {
         let mut applied = None;
         self.multistep(&[pass], observe, |step| applied = Some(step))?;
         applied.ok_or_else(|| EngineError::Internal("a pass ran without a result".to_owned()))
+    }
+
+    /// Has the worker begin a pass, without waiting, for the [`Session::apply`] of the same that
+    /// comes next. So one thread keeps many workers busy. Does nothing where the worker has to be
+    /// rebuilt first, or where the pass may be in quarantine.
+    pub fn begin(&mut self, pass: PassId, observe: Observe) {
+        if self.begun.is_some() || self.suspect(pass) {
+            return;
+        }
+        let program = self.program;
+        let Some(worker) = &mut self.live else { return };
+        let request = Request::Apply { program, passes: vec![pass], observe, look_out: false };
+        match worker.send(&request) {
+            Ok(()) => self.begun = Some((pass, observe)),
+            Err(_) => self.live = None,
+        }
     }
 
     /// Applies several passes with one message to the worker, reporting each as it happens.
@@ -146,16 +165,23 @@ impl Session {
         observe: Observe,
         on_step: &mut impl FnMut(Applied),
     ) -> Result<(usize, Option<PassFailure>), EngineError> {
+        let begun = passes.len() == 1 && self.begun == Some((passes[0], observe));
+        if begun {
+            self.begun = None;
+        }
         self.live().map_err(|silence| silence.into_error("rebuilding the program"))?;
         let program = self.program;
         let Some(mut worker) = self.live.take() else {
             return Err(EngineError::Internal("no worker".to_owned()));
         };
-        let request =
-            Request::Apply { program, passes: passes.to_vec(), observe, look_out: alone() };
-        let mut sent = worker.send(&request);
+        let mut sent = Ok(());
+        if !begun {
+            let passes = passes.to_vec();
+            sent = worker.send(&Request::Apply { program, passes, observe, look_out: alone() });
+        }
         for (done, &pass) in passes.iter().enumerate() {
-            let answer = std::mem::replace(&mut sent, Ok(())).and_then(|()| worker.receive_step());
+            let answer =
+                std::mem::replace(&mut sent, Ok(())).and_then(|()| worker.receive_step(!begun));
             let failure = match answer {
                 Ok(Reply::Step(step)) => match step.outcome {
                     Ok(changed) => {
@@ -298,6 +324,7 @@ impl Session {
             frozen: self.frozen.clone(),
             unsaved: self.unsaved,
             fingerprint: self.fingerprint,
+            begun: None,
         })
     }
 
@@ -321,6 +348,7 @@ impl Session {
 
     fn go_back(&mut self) -> Result<(), EngineError> {
         self.live = None;
+        self.begun = None;
         self.fingerprint = None;
         self.frozen.retain(|frozen| frozen.steps <= self.steps.len());
         self.live().map(drop).map_err(|silence| silence.into_error("replaying"))
@@ -378,6 +406,10 @@ impl Session {
 
     /// The worker in the current state, rebuilt if it was lost.
     fn live(&mut self) -> Result<&mut Worker, Silence> {
+        if self.begun.take().is_some() {
+            // It is in the middle of a pass that nobody wants any more.
+            self.live = None;
+        }
         if self.live.is_none() {
             let worker = self.rebuild()?;
             self.live = Some(worker);
@@ -431,7 +463,7 @@ fn replay(worker: &mut Worker, program: ProgramId, passes: &[PassId]) -> Result<
     };
     worker.send(&request)?;
     for _ in passes {
-        match worker.receive_step()? {
+        match worker.receive_step(true)? {
             Reply::Step(step) if step.outcome.is_ok() => {}
             other => return Err(Silence::Confused(format!("{other:?}"))),
         }

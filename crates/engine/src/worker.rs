@@ -138,10 +138,11 @@ impl Worker {
             .map_err(|error| self.silence(error, self.limits.request_millis))
     }
 
-    /// Waits for the next answer of a request whose limit is the one for passes.
-    pub fn receive_step(&mut self) -> Result<Reply, Silence> {
+    /// Waits for the next answer of a request whose limit is the one for passes; `eagerly` if
+    /// nothing else is to be done meanwhile.
+    pub fn receive_step(&mut self, eagerly: bool) -> Result<Reply, Silence> {
         WAITING.fetch_add(1, Ordering::Relaxed);
-        look_out(&self.socket, alone);
+        look_out(&self.socket, || eagerly && alone());
         let reply = self.receive(self.limits.pass_millis);
         WAITING.fetch_sub(1, Ordering::Relaxed);
         reply

@@ -201,6 +201,15 @@ impl Env {
         Ok(())
     }
 
+    /// Has the compiler begin an action, without waiting, for the [`Env::step`] of the same that
+    /// comes next. False if that step has more to do than to wait for one pass.
+    pub fn begin_step(&mut self, action: usize) -> bool {
+        match (&mut self.episode, self.world.actions().get(action)) {
+            (Some(episode), Some(&pass)) if !episode.over => episode.walk.begin_step(pass),
+            _ => false,
+        }
+    }
+
     /// Takes an action.
     pub fn step(&mut self, action: usize) -> Result<Step, EnvError> {
         let count = self.actions();
@@ -367,6 +376,11 @@ impl Env {
     /// XLA's estimate of the current program's work, if it gives one.
     pub fn cost(&self) -> Result<Option<Cost>, EnvError> {
         Ok(self.state()?.cost)
+    }
+
+    /// Whether the next thing must be a reset.
+    pub fn is_over(&self) -> bool {
+        self.episode.as_ref().is_none_or(|episode| episode.over)
     }
 
     /// The benchmark of this episode.

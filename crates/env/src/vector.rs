@@ -9,7 +9,7 @@ use std::{
 };
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use xla_gym_engine::{EngineError, cores, interrupted};
+use xla_gym_engine::{EngineError, cores, interrupted, on_all_cores};
 
 use crate::{
     config::EnvConfig,
@@ -32,9 +32,10 @@ pub enum VectorStep {
 
 /// Environments on all cores, each in a compiler process of its own.
 ///
-/// What each of them does depends on its own seed and actions alone. Two ways to drive it:
+/// What each of them does depends on its own seed and actions alone. Three ways to drive it:
 /// [`VectorEnv::step`] waits for all; [`VectorEnv::send`] and [`VectorEnv::receive`] hand out what
-/// is ready, so that a slow pass holds up nobody but itself. An environment whose episode is over
+/// is ready, so that a slow pass holds up nobody but itself; [`VectorEnv::drive`] leaves each to a
+/// function of the caller. An environment whose episode is over
 /// begins a new one at its next step.
 pub struct VectorEnv {
     envs: Vec<Arc<Mutex<Slot>>>,
@@ -106,10 +107,24 @@ impl VectorEnv {
     pub fn step(&mut self, actions: &[usize]) -> Result<Vec<VectorStep>, EnvError> {
         self.check_length("actions", actions.len())?;
         self.settle()?;
-        for (env, action) in actions.iter().enumerate() {
-            self.send(env, *action);
+        // All workers begin at once; one thread is enough to wait for them in turn. What needs more
+        // than waiting, such as a new episode, goes to the pool meanwhile.
+        let begun: Vec<bool> = actions
+            .iter()
+            .enumerate()
+            .map(|(env, action)| lock(&self.envs[env]).begin_step(*action))
+            .collect();
+        for (env, _) in begun.iter().enumerate().filter(|(_, begun)| !**begun) {
+            self.send(env, actions[env]);
         }
-        self.receive_all()
+        let mut steps: Vec<_> = self.envs.iter().map(|_| None).collect();
+        for (env, _) in begun.iter().enumerate().filter(|(_, begun)| **begun) {
+            steps[env] = Some(lock(&self.envs[env]).step(actions[env]));
+        }
+        while let Some((env, step)) = self.receive()? {
+            steps[env] = Some(step);
+        }
+        steps.into_iter().flatten().collect()
     }
 
     fn check_length(&self, what: &str, length: usize) -> Result<(), EnvError> {
@@ -171,6 +186,22 @@ impl VectorEnv {
         Ok(())
     }
 
+    /// Has `work` drive every environment, as many at a time as there are cores; the results in
+    /// order. For rollouts whose policy can be asked from any thread: the fastest way, since an
+    /// environment keeps its core, and nobody waits for anybody.
+    pub fn drive<R: Send>(
+        &mut self,
+        work: impl Fn(usize, &mut Env) -> Result<R, EnvError> + Sync,
+    ) -> Result<Vec<R>, EnvError> {
+        self.settle()?;
+        on_all_cores(self.envs.len(), |env| {
+            let mut slot = lock(&self.envs[env]);
+            let result = work(env, &mut slot.env);
+            slot.over = slot.env.is_over();
+            result
+        })
+    }
+
     /// Works with one of the environments.
     pub fn with<R>(&self, env: usize, work: impl FnOnce(&mut Env) -> R) -> R {
         work(&mut lock(&self.envs[env]).env)
@@ -178,6 +209,10 @@ impl VectorEnv {
 }
 
 impl Slot {
+    fn begin_step(&mut self, action: usize) -> bool {
+        !self.over && self.env.begin_step(action)
+    }
+
     fn reset(&mut self, seed: Option<u64>) -> Result<(), EnvError> {
         self.over = false;
         self.env.reset(seed)

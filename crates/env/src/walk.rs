@@ -72,6 +72,21 @@ impl Walk {
         self.path.iter().map(|(pass, _)| *pass)
     }
 
+    /// Has the compiler begin a pass, without waiting, for the [`Walk::step`] of the same that comes
+    /// next. False if that step would have to bring the program into the compiler first.
+    pub fn begin_step(&mut self, pass: PassId) -> bool {
+        if self.knows(pass) {
+            return true;
+        }
+        match &mut self.session {
+            Some(session) if self.reached == self.path.len() => {
+                session.begin(pass, LOOK);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Runs a pass, or remembers what it does.
     pub fn step(&mut self, pass: PassId) -> Result<Stepped, EnvError> {
         if let Some(stepped) = self.remembered(pass) {

@@ -101,6 +101,17 @@ fn environments_of_a_vector_do_not_disturb_each_other() {
         }
     }
     assert_eq!(seen, expected);
+    // The same again, each driven by a thread.
+    envs.reset(Some(9)).unwrap();
+    let driven = envs.drive(|index, env| {
+        (0..15)
+            .map(|step| {
+                let step = env.step(actions(index, step))?;
+                Ok((env.counts()?.operations, step.reward))
+            })
+            .collect::<Result<Vec<_>, EnvError>>()
+    });
+    assert_eq!(driven.unwrap(), expected);
     // All episodes are over: the next step begins new ones.
     assert!(envs.step(&[0; 4]).unwrap().iter().all(|step| matches!(step, VectorStep::Began)));
 }

@@ -93,6 +93,7 @@ pub fn run(args: Args) -> Result<()> {
                 add(name, per_step(own_pace(&forgetful, &episodes, count)?));
             }
         }
+        add("all environments, each driven to its end", per_step(driven(&forgetful, &episodes)?));
         for (name, observe) in LOOKS {
             add(name, per_step(looking(&forgetful, &episodes, observe)?));
         }
@@ -259,4 +260,25 @@ fn own_pace(world: &Arc<World>, episodes: &[Vec<usize>], count: usize) -> Result
         time += begin.elapsed();
     }
     Ok(time)
+}
+
+/// One for each episode, driven to its end by one of the threads.
+fn driven(world: &Arc<World>, episodes: &[Vec<usize>]) -> Result<Duration> {
+    let mut envs = VectorEnv::new(world, &config(episodes), episodes.len())?;
+    envs.reset(None)?;
+    for env in 0..episodes.len() {
+        envs.with(env, |env| env.fingerprint())?;
+    }
+    let begin = Instant::now();
+    envs.drive(|index, env| {
+        let mut observation = vec![0.0; env.bounds(View::Scaled).length];
+        let mut mask = vec![true; env.actions()];
+        for &action in &episodes[index] {
+            env.step(action)?;
+            env.write(View::Scaled, &mut observation)?;
+            env.write_mask(&mut mask)?;
+        }
+        Ok(())
+    })?;
+    Ok(begin.elapsed())
 }
