@@ -32,8 +32,9 @@ impl Optimizer for Evolve {
         let mut population: Vec<Individual> = Vec::new();
         for order in lane.seeds().to_vec() {
             let walk = walk_order(lane, &order)?;
-            population.push((walk.state().counts.operations, walk.path().collect()));
+            population.push((walk.state().counts.operations, order));
         }
+        let given = lane.begin()?.path().len();
         while lane.over().is_none() {
             let order = if population.len() < self.population {
                 let length = lane.rng.random_range(4..=self.length / 2);
@@ -42,7 +43,7 @@ impl Optimizer for Evolve {
                 self.offspring(lane, &population)
             };
             let walk = walk_order(lane, &order)?;
-            let individual = (walk.state().counts.operations, walk.path().collect());
+            let individual = (walk.state().counts.operations, walk.path().skip(given).collect());
             if !population.contains(&individual) {
                 population.push(individual);
                 population.sort_by_key(|(operations, order)| (*operations, order.len()));

@@ -39,6 +39,7 @@ impl Candidate {
 pub(crate) struct Shared {
     pub world: Arc<World>,
     pub benchmark: usize,
+    pub prefix: Vec<PassId>,
     pub deadline: Option<Instant>,
     pub stop: Arc<AtomicBool>,
     /// Passes charged so far, for people who watch.
@@ -131,9 +132,13 @@ impl<'a> Lane<'a> {
         self.shared.world.actions()
     }
 
-    /// A walk from the start.
+    /// A walk from the start, after the prefix of the search.
     pub fn begin(&self) -> Result<Walk, EnvError> {
-        Walk::begin(&self.shared.world, self.shared.benchmark)
+        let mut walk = Walk::begin(&self.shared.world, self.shared.benchmark)?;
+        for &pass in &self.shared.prefix {
+            walk.step(pass)?;
+        }
+        Ok(walk)
     }
 
     /// Why it is over, if it is.

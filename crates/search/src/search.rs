@@ -81,6 +81,8 @@ pub struct Search<'a> {
     pub budget: Budget,
     /// Its luck.
     pub seed: u64,
+    /// Passes with which every order begins; not charged.
+    pub prefix: Vec<PassId>,
     /// Orders that are tried first, such as the compiler's own. They are charged like any other.
     pub first: Vec<Vec<PassId>>,
     /// Set by whoever wants it to end.
@@ -111,6 +113,7 @@ pub fn search(
     let shared = Shared {
         world: search.world.clone(),
         benchmark: search.benchmark,
+        prefix: search.prefix.clone(),
         deadline: search.budget.deadline(begin),
         stop: search.stop.clone(),
         charged: AtomicU64::new(0),
@@ -152,7 +155,8 @@ fn run_lanes(
     first.offer(&first.begin()?);
     for order in &search.first {
         let walk = walk_order(&mut first, order)?;
-        first.add_seed(walk.path().collect());
+        let given = first.begin()?.path().len();
+        first.add_seed(walk.path().skip(given).collect());
     }
     let lanes = optimizer.lanes();
     let rest = Budget { passes: first.left(), time: None };
@@ -166,7 +170,7 @@ fn run_lanes(
     })
 }
 
-/// Walks an order to its end, or to that of the budget.
+/// Walks an order to its end, or to that of the budget. Begins with the prefix.
 pub(crate) fn walk_order(lane: &mut Lane<'_>, order: &[PassId]) -> Result<Walk, EnvError> {
     let mut walk = lane.begin()?;
     for &pass in order {

@@ -24,6 +24,7 @@ fn run(world: &Arc<World>, method: Method, passes: u64, seed: u64) -> Found {
         benchmark: 0,
         budget: Budget::passes(passes),
         seed,
+        prefix: Vec::new(),
         first: Vec::new(),
         stop: Arc::default(),
     };
@@ -60,6 +61,7 @@ fn a_search_that_is_stopped_keeps_its_best() {
         benchmark: 0,
         budget: Budget { passes: None, time: None },
         seed: 0,
+        prefix: Vec::new(),
         first: Vec::new(),
         stop: stop.clone(),
     };

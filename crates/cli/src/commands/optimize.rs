@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
 
-    /// What decides among the best: legal (operations before layout assignment) or kernels.
+    /// What decides among the best.
     #[arg(long, value_enum, default_value_t = Objective::Legal)]
     objective: Objective,
 
@@ -87,12 +87,19 @@ enum MethodName {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Objective {
+    /// Operations just before layout assignment, where the program is legal for the CPU.
     Legal,
+    /// Operations of the final program.
     Kernels,
+    /// Operations at the end of the order, whatever the pipeline makes of it later.
+    Operations,
 }
 
 /// How many of the best by operations go through the pipeline.
 const FINALISTS: usize = 12;
+
+/// What tidies up after passes that make a program legal.
+const CLEANING: [&str; 4] = ["algsimp", "constant_folding", "cse", "dce"];
 
 /// What to do with the program, and what speaks for it.
 #[derive(Serialize)]
@@ -159,9 +166,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     for &pass in &own_order {
         by_default.step(pass)?;
     }
-    let found = look_for(&world, &args, own_order.clone(), &progress)?;
+    let legalising = legalising(&world, &bare);
+    let found = look_for(&world, &args, &own_order, &legalising, &progress)?;
 
     progress.doing("sending the best through XLA's pipeline");
+    let cleaning = world.engine().passes(CLEANING)?;
     let mut dropped = Vec::new();
     let mut finalists = Vec::new();
     for candidate in found.candidates.iter().take(FINALISTS) {
@@ -180,17 +189,19 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         if !legalising.is_empty() {
             // What the pipeline has to add in order to make the program legal can be added before,
             // and cleaned up after.
-            consider([&candidate.passes[..], &legalising, &own_order].concat());
+            consider([&candidate.passes[..], &legalising, &cleaning].concat());
         }
     }
     let figures = finalists.iter().map(|f| (f.operations, f.legal, f.kernels)).collect();
     finalists.sort_by_key(|finalist| match args.objective {
         Objective::Legal => (finalist.legal, finalist.kernels),
         Objective::Kernels => (finalist.kernels, finalist.legal),
+        Objective::Operations => (finalist.operations, finalist.legal),
     });
     let better = |finalist: &Finalist| match args.objective {
         Objective::Legal => finalist.legal <= default.middle.operations,
         Objective::Kernels => finalist.kernels <= default.end.operations,
+        Objective::Operations => finalist.operations <= by_default.state().counts.operations,
     };
 
     progress.doing("running the original");
@@ -271,24 +282,22 @@ fn optional() -> Vec<String> {
 fn look_for(
     world: &Arc<World>,
     args: &Args,
-    own_order: Vec<PassId>,
+    own_order: &[PassId],
+    legalising: &[PassId],
     progress: &crate::progress::Progress,
 ) -> Result<Found> {
     let stop = Arc::new(AtomicBool::new(false));
     // The first Ctrl-C ends the search, the second the program.
     signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
     let handler = signal_hook::flag::register(SIGINT, stop.clone())?;
-    let task = Search {
-        world,
-        benchmark: 0,
-        budget: Budget {
-            passes: Some(args.budget),
-            time: args.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
-        },
-        seed: args.seed,
-        first: vec![own_order],
-        stop,
+    // From the start, and from the program made legal first: what the pipeline adds later cannot be
+    // tidied up any more, but it is not always needed.
+    let prefixes: Vec<Vec<PassId>> = match args.objective {
+        Objective::Operations => vec![Vec::new()],
+        _ if legalising.is_empty() => vec![Vec::new()],
+        _ => vec![Vec::new(), legalising.to_vec()],
     };
+    let parts = prefixes.len() as u64;
     let method = match args.method {
         MethodName::Random => Method::Random,
         MethodName::Greedy => Method::Greedy,
@@ -296,15 +305,63 @@ fn look_for(
         MethodName::Evolve => Method::Evolve,
     };
     progress.counting(args.budget, "passes");
-    let found = search(&task, &*method.optimizer(), &|charged, fewest| {
-        if fewest < u64::MAX {
-            progress.doing(&format!("searching, {} operations", grouped(fewest)));
-        }
-        progress.set(charged);
-    })?;
+    let mut all: Option<Found> = None;
+    for prefix in prefixes {
+        let time = args.seconds.map(|seconds| seconds / parts as f64);
+        let task = Search {
+            world,
+            benchmark: 0,
+            budget: Budget {
+                passes: Some(args.budget / parts),
+                time: time.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            },
+            seed: args.seed,
+            prefix,
+            first: vec![own_order.to_vec()],
+            stop: stop.clone(),
+        };
+        let before = all.as_ref().map_or(0, |found| found.passes);
+        let found = search(&task, &*method.optimizer(), &|charged, fewest| {
+            if fewest < u64::MAX {
+                progress.doing(&format!("searching, {} operations", grouped(fewest)));
+            }
+            progress.set(before + charged);
+        })?;
+        all = Some(match all {
+            None => found,
+            Some(first) => together(first, found),
+        });
+    }
     signal_hook::low_level::unregister(handler);
     progress.spinning();
-    Ok(found)
+    all.ok_or_else(|| anyhow!("nothing was searched"))
+}
+
+/// The best of each search in turn.
+fn together(first: Found, second: Found) -> Found {
+    let mut candidates = Vec::new();
+    let (mut a, mut b) = (first.candidates.into_iter(), second.candidates.into_iter());
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => break,
+            (one, other) => candidates.extend(one.into_iter().chain(other)),
+        }
+    }
+    Found {
+        candidates,
+        passes: first.passes + second.passes,
+        time: first.time + second.time,
+        stopped: first.stopped.max(second.stopped),
+    }
+}
+
+/// What the pipeline does to a program in order to make it legal, as passes of ours.
+fn legalising(world: &World, run: &DefaultRun) -> Vec<PassId> {
+    run.passes[..run.passes_before_layout]
+        .iter()
+        .filter(|pass| pass.changed)
+        .filter_map(|pass| world.engine().pass(&pass.pass).ok())
+        .collect()
 }
 
 fn walk_to(world: &Arc<World>, passes: &[PassId]) -> Result<Walk> {
@@ -320,11 +377,7 @@ fn walk_to(world: &Arc<World>, passes: &[PassId]) -> Result<Walk> {
 fn finalist(world: &Arc<World>, passes: Vec<PassId>) -> Result<(Finalist, Vec<PassId>)> {
     let mut walk = walk_to(world, &passes)?;
     let run: DefaultRun = run_default(walk.session()?, &optional())?;
-    let legalising = run.passes[..run.passes_before_layout]
-        .iter()
-        .filter(|pass| pass.changed)
-        .filter_map(|pass| world.engine().pass(&pass.pass).ok())
-        .collect();
+    let legalising = legalising(world, &run);
     let finalist = Finalist {
         // Without those that do nothing.
         passes: walk.path().collect(),
