@@ -13,3 +13,6 @@ run() { say "xla-gym $*"; "$gym" "$@"; }
 
 run run "$graph" --normalise --verify --passes "@$order"
 run score "$graph" --normalise --passes "@$order"
+
+# The same without anybody knowing the order beforehand.
+run optimize hlo-v1/gpt2/train-1l-adamw --recipe target/recipe.json

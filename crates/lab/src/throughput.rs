@@ -100,7 +100,7 @@ pub fn run(args: Args) -> Result<()> {
         let fresh = world(&args, 256 << 20)?;
         add("environment that remembers", per_step(one(&fresh, &episodes, false)?));
         add("everything remembered", per_step(one(&fresh, &episodes, true)?));
-        if episodes.len() % VECTOR == 0 {
+        if episodes.len().is_multiple_of(VECTOR) {
             let time = vector(&fresh, &episodes, VECTOR, true)?;
             add("8 environments, everything remembered", per_step(time));
         }

@@ -11,7 +11,7 @@ pub fn minimise(
     world: &Arc<World>,
     benchmark: usize,
     order: &[PassId],
-    good: impl Fn(&Walk) -> bool,
+    mut good: impl FnMut(&mut Walk) -> Result<bool, EnvError>,
 ) -> Result<Vec<PassId>, EnvError> {
     let mut order = order.to_vec();
     let mut part = order.len().div_ceil(2).max(1);
@@ -25,7 +25,7 @@ pub fn minimise(
             for &pass in &rest {
                 walk.step(pass)?;
             }
-            if good(&walk) {
+            if good(&mut walk)? {
                 order = rest;
                 shorter = true;
             } else {

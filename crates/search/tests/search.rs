@@ -65,11 +65,10 @@ fn a_search_that_is_stopped_keeps_its_best() {
         first: Vec::new(),
         stop: stop.clone(),
     };
-    let watch = |charged: u64, _: u64| stop.fetch_or(charged > 200, Ordering::Relaxed);
-    let found = search(&task, &*Method::Random.optimizer(), &|charged, fewest| {
-        drop(watch(charged, fewest))
-    })
-    .unwrap();
+    let watch = |charged: u64, _: u64| {
+        stop.fetch_or(charged > 200, Ordering::Relaxed);
+    };
+    let found = search(&task, &*Method::Random.optimizer(), &watch).unwrap();
     assert_eq!(found.stopped, StopReason::Interrupted);
     assert!(!found.candidates.is_empty());
 }
@@ -81,7 +80,7 @@ fn minimising_keeps_the_result_and_nothing_else() {
     let best = &found.candidates[0];
     let operations = best.state.counts.operations;
     let good = |walk: &Walk| walk.state().counts.operations <= operations;
-    let short = minimise(&world, 0, &best.passes, good).unwrap();
+    let short = minimise(&world, 0, &best.passes, |walk| Ok(good(walk))).unwrap();
     assert!(short.len() <= best.passes.len());
     for leave_out in 0..short.len() {
         let mut walk = Walk::begin(&world, 0).unwrap();

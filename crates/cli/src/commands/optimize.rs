@@ -4,7 +4,7 @@ use std::{
     path::PathBuf,
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Result, anyhow};
@@ -97,6 +97,9 @@ enum Objective {
 
 /// How many of the best by operations go through the pipeline.
 const FINALISTS: usize = 12;
+
+/// How long the answer may be shortened; each try is a run of XLA's pipeline.
+const SHORTENING: Duration = Duration::from_secs(15);
 
 /// What tidies up after passes that make a program legal.
 const CLEANING: [&str; 4] = ["algsimp", "constant_folding", "cse", "dce"];
@@ -390,15 +393,19 @@ fn finalist(world: &Arc<World>, passes: Vec<PassId>) -> Result<(Finalist, Vec<Pa
 
 /// The same with fewer passes, if they give no more operations here nor later.
 fn shorten(world: &Arc<World>, finalist: Finalist) -> Result<Finalist> {
-    let most = finalist.operations;
-    let good = |walk: &Walk| walk.state().counts.operations <= most;
-    let passes = minimise(world, 0, &finalist.passes, good)?;
-    match self::finalist(world, passes) {
-        Ok((short, _)) if short.legal <= finalist.legal && short.kernels <= finalist.kernels => {
-            Ok(short)
+    let begin = Instant::now();
+    let most = (finalist.operations, finalist.legal, finalist.kernels);
+    let good = |walk: &mut Walk| {
+        if walk.state().counts.operations > most.0 || begin.elapsed() > SHORTENING {
+            return Ok(false);
         }
-        _ => Ok(finalist),
-    }
+        Ok(match run_default(walk.session()?, &optional()) {
+            Ok(run) => run.middle.operations <= most.1 && run.end.operations <= most.2,
+            Err(_) => false,
+        })
+    };
+    let passes = minimise(world, 0, &finalist.passes, good)?;
+    Ok(self::finalist(world, passes)?.0)
 }
 
 fn render(recipe: &Recipe, default: &DefaultRun) -> String {
