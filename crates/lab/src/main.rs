@@ -7,6 +7,7 @@ mod fuzz;
 mod graphs;
 mod headroom;
 mod manifest;
+mod methods;
 mod overhead;
 mod pass_table;
 mod search;
@@ -46,6 +47,8 @@ enum Command {
     Manifest(manifest::Args),
     /// What there is to win: the best of some random pass orders on a sample of graphs.
     Headroom(headroom::Args),
+    /// The methods of search side by side, at equal budgets.
+    Methods(methods::Args),
     /// A better pass order for one graph.
     Search(search::Args),
 }
@@ -62,6 +65,7 @@ fn main() -> Result<()> {
         Command::Transitions(args) => transitions::run(args),
         Command::Manifest(args) => manifest::run(args),
         Command::Headroom(args) => headroom::run(args),
+        Command::Methods(args) => methods::run(args),
         Command::Search(args) => search::run(args),
     }
 }
