@@ -34,6 +34,10 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1000])]
     budgets: Vec<u64>,
 
+    /// Only these methods.
+    #[arg(long, value_delimiter = ',')]
+    methods: Vec<String>,
+
     /// Seeds.
     #[arg(long, value_delimiter = ',', default_values_t = [0])]
     seeds: Vec<u64>,
@@ -89,6 +93,10 @@ fn search_all(program: &Benchmark, args: &Args, rows: &mut Vec<Row>) -> Result<(
     for &seed in &args.seeds {
         for &budget in &args.budgets {
             for method in Method::ALL {
+                let named = |name: &String| name == method.name();
+                if !args.methods.is_empty() && !args.methods.iter().any(named) {
+                    continue;
+                }
                 let config = WorldConfig {
                     engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
                     start: Start::Normalised,

@@ -28,6 +28,10 @@ impl Default for Evolve {
 type Individual = (u64, Vec<PassId>);
 
 impl Optimizer for Evolve {
+    fn lanes(&self) -> u64 {
+        2
+    }
+
     fn run(&self, lane: &mut Lane<'_>) -> Result<(), EnvError> {
         let mut population: Vec<Individual> = Vec::new();
         for order in lane.seeds().to_vec() {
@@ -35,8 +39,11 @@ impl Optimizer for Evolve {
             population.push((walk.state().counts.operations, order));
         }
         let given = lane.begin()?.path().len();
+        let mut began = 0;
         while lane.over().is_none() {
-            let order = if population.len() < self.population {
+            // A few from scratch, so that not all descend from one.
+            let order = if population.is_empty() || began < self.population / 3 {
+                began += 1;
                 let length = lane.rng.random_range(4..=self.length / 2);
                 random_order(lane, length)
             } else {

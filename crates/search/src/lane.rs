@@ -1,6 +1,7 @@
 //! One line of work of a search.
 
 use std::{
+    cmp,
     collections::HashSet,
     sync::{
         Arc,
@@ -15,6 +16,10 @@ use xla_gym_engine::protocol::{Fingerprint, PassId};
 use xla_gym_env::{EnvError, State, Stepped, Walk, World};
 
 use crate::budget::{Budget, StopReason};
+
+/// What a pass is credited that changes a program without making it smaller, where one that does
+/// is credited 1.
+const NEUTRAL: f64 = 0.4;
 
 /// How many of the best states are kept.
 const KEPT: usize = 8;
@@ -58,7 +63,7 @@ pub struct Lane<'a> {
     best: Vec<Candidate>,
     /// Orders that were tried before this lane began, such as the compiler's own.
     seeds: Vec<Vec<PassId>>,
-    /// By pass: how often it was tried, and how often it changed something.
+    /// By pass: how often it was tried, and how often it was of use.
     tried: Vec<(f64, f64)>,
     over: Option<StopReason>,
     /// Its luck.
@@ -113,9 +118,9 @@ impl<'a> Lane<'a> {
         self.seeds.push(order);
     }
 
-    /// A pass at random, those more often that have changed something more often.
+    /// A pass at random, those more often that were of use more often.
     pub fn pick(&mut self) -> PassId {
-        let weight = |(tried, changed): &(f64, f64)| (changed + 1.0) / (tried + 2.0);
+        let weight = |(tried, used): &(f64, f64)| (used + 1.0) / (tried + 2.0);
         let total: f64 = self.tried.iter().map(weight).sum();
         let mut at = self.rng.random_range(0.0..total);
         for (pass, tried) in self.passes().iter().zip(&self.tried) {
@@ -182,26 +187,26 @@ impl<'a> Lane<'a> {
 
     /// Runs a pass and remembers the state if it is good; None if the budget is spent.
     pub fn step(&mut self, walk: &mut Walk, pass: PassId) -> Result<Option<Stepped>, EnvError> {
-        let state = walk.state().id;
-        if !self.charge(state, pass) {
+        let before = walk.state().clone();
+        if !self.charge(before.id, pass) {
             return Ok(None);
         }
         let stepped = walk.step(pass)?;
-        self.note(state, pass, &stepped, walk);
-        Ok(Some(stepped))
-    }
-
-    /// Takes notice of a pass that somebody else ran for it.
-    pub fn note(&mut self, state: Fingerprint, pass: PassId, stepped: &Stepped, after: &Walk) {
         if let Some(action) = self.passes().iter().position(|other| *other == pass) {
+            let (was, is) = (before.counts.operations, walk.state().counts.operations);
             self.tried[action].0 += 1.0;
-            self.tried[action].1 += f64::from(u8::from(stepped.changed));
+            self.tried[action].1 += match is.cmp(&was) {
+                cmp::Ordering::Less => 1.0,
+                cmp::Ordering::Equal if stepped.changed => NEUTRAL,
+                _ => 0.0,
+            };
         }
         if stepped.changed {
-            self.offer(after);
+            self.offer(walk);
         } else {
-            self.useless.insert((state, pass));
+            self.useless.insert((before.id, pass));
         }
+        Ok(Some(stepped))
     }
 
     /// Keeps a state if it is among the best.
