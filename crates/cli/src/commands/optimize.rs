@@ -141,6 +141,10 @@ struct Finalist {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
+    let stop = Arc::new(AtomicBool::new(false));
+    // The first Ctrl-C ends the search, or keeps it from beginning; the second ends the program.
+    signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
+    signal_hook::flag::register(SIGINT, stop.clone())?;
     let config = WorldConfig {
         engine: context.engine_config()?,
         start: if args.as_emitted { Start::Emitted } else { Start::Normalised },
@@ -170,7 +174,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         by_default.step(pass)?;
     }
     let legalising = legalising(&world, &bare);
-    let found = look_for(&world, &args, &own_order, &legalising, &progress)?;
+    let found = look_for(&world, &args, &own_order, &legalising, &stop, &progress)?;
 
     progress.doing("sending the best through XLA's pipeline");
     let cleaning = world.engine().passes(CLEANING)?;
@@ -287,12 +291,9 @@ fn look_for(
     args: &Args,
     own_order: &[PassId],
     legalising: &[PassId],
+    stop: &Arc<AtomicBool>,
     progress: &crate::progress::Progress,
 ) -> Result<Found> {
-    let stop = Arc::new(AtomicBool::new(false));
-    // The first Ctrl-C ends the search, the second the program.
-    signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
-    let handler = signal_hook::flag::register(SIGINT, stop.clone())?;
     // From the start, and from the program made legal first: what the pipeline adds later cannot be
     // tidied up any more, but it is not always needed.
     let prefixes: Vec<Vec<PassId>> = match args.objective {
@@ -335,7 +336,6 @@ fn look_for(
             Some(first) => together(first, found),
         });
     }
-    signal_hook::low_level::unregister(handler);
     progress.spinning();
     all.ok_or_else(|| anyhow!("nothing was searched"))
 }
