@@ -13,7 +13,7 @@ use xla_gym_engine::{
     protocol::{Observe, PassId},
 };
 use xla_gym_env::{
-    CacheConfig, Env, EnvConfig, EnvError, Start, VectorEnv, View, World, WorldConfig,
+    CacheConfig, Env, EnvConfig, EnvError, Start, VectorEnv, VectorStep, View, World, WorldConfig,
 };
 
 use crate::graphs::median;
@@ -86,11 +86,14 @@ pub fn run(args: Args) -> Result<()> {
                 add(name, per_step(time) * episodes.len() as f64 / rounds as f64);
             }
         }
-        for (name, count) in
-            [("2 environments at their own pace", 2), ("8 environments at their own pace", 8)]
-        {
+        for (name, passes, count) in [
+            ("2 environments at their own pace", "  their passes, inside the workers", 2),
+            ("8 environments at their own pace", "  the passes of those, likewise", 8),
+        ] {
             if episodes.len().is_multiple_of(count) {
-                add(name, per_step(own_pace(&forgetful, &episodes, count)?));
+                let (time, inside) = own_pace(&forgetful, &episodes, count)?;
+                add(name, per_step(time));
+                add(passes, per_step(inside));
             }
         }
         add("all environments, each driven to its end", per_step(driven(&forgetful, &episodes)?));
@@ -236,10 +239,15 @@ fn vector(
     Ok(time)
 }
 
-/// Several, each of which gets its next action as soon as it has taken one.
-fn own_pace(world: &Arc<World>, episodes: &[Vec<usize>], count: usize) -> Result<Duration> {
+/// Several, each of which gets its next action as soon as it has taken one. Also the time of the
+/// passes alone.
+fn own_pace(
+    world: &Arc<World>,
+    episodes: &[Vec<usize>],
+    count: usize,
+) -> Result<(Duration, Duration)> {
     let mut envs = VectorEnv::new(world, &config(episodes), count)?;
-    let mut time = Duration::ZERO;
+    let (mut time, mut inside) = (Duration::ZERO, Duration::ZERO);
     for group in episodes.chunks_exact(count) {
         envs.reset(None)?;
         for env in 0..count {
@@ -251,7 +259,9 @@ fn own_pace(world: &Arc<World>, episodes: &[Vec<usize>], count: usize) -> Result
             envs.send(env, episode[0]);
         }
         while let Some((env, step)) = envs.receive()? {
-            step?;
+            if let VectorStep::Stepped(step) = step? {
+                inside += Duration::from_nanos(step.info.nanos);
+            }
             taken[env] += 1;
             if let Some(&action) = group[env].get(taken[env]) {
                 envs.send(env, action);
@@ -259,7 +269,7 @@ fn own_pace(world: &Arc<World>, episodes: &[Vec<usize>], count: usize) -> Result
         }
         time += begin.elapsed();
     }
-    Ok(time)
+    Ok((time, inside))
 }
 
 /// One for each episode, driven to its end by one of the threads.
