@@ -187,6 +187,12 @@ impl Engine {
         &self.shared.hello.passes[usize::from(pass.0)].name
     }
 
+    /// The opcodes that occur, by name, of the counts of an observation.
+    pub fn name_opcodes(&self, counts: Vec<u32>) -> impl Iterator<Item = (String, u32)> {
+        let named = self.hello().opcodes.iter().cloned().zip(counts);
+        named.filter(|(_, count)| *count > 0)
+    }
+
     /// Loads a program, refusing what the compiler's verifier refuses.
     pub fn load(&self, source: &Source) -> Result<Session, EngineError> {
         Session::load(self, source.clone())

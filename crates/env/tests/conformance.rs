@@ -276,6 +276,21 @@ fn a_pass_that_fails_leaves_everything_as_it_was() {
     assert!(env.step(action("call-inliner")).unwrap().info.changed, "and it goes on");
 }
 
+/// The second of these passes takes the first one's asynchronous pair apart and leaves half of it.
+#[test]
+fn a_program_that_the_verifier_rejects_is_no_state() {
+    let world = world(&["hlo-v1/collective/expert-parallel"]);
+    let action = |name: &str| (0..114).find(|&a| world.action_name(a) == name).unwrap();
+    let mut env = Env::new(&world, short()).unwrap();
+    env.reset(Some(0)).unwrap();
+    assert!(env.step(action("async-collective-creator")).unwrap().info.changed);
+    let before = (env.state().unwrap().clone(), env.print(Form::Text).unwrap());
+    let failure = env.step(action("all_to_all_decomposer")).unwrap().info.failure.unwrap();
+    assert_eq!(failure.kind, FailureKind::Invalid, "{failure:?}");
+    assert!(failure.message.contains("verifier"), "{failure:?}");
+    assert_eq!((env.state().unwrap().clone(), env.print(Form::Text).unwrap()), before);
+}
+
 #[test]
 fn an_exact_mask_knows_everything() {
     let world = world(&["hlo-v1/sorting/group-by"]);

@@ -117,14 +117,7 @@ fn describe(engine: &Engine, generated: &Generated, text: &[u8]) -> Result<Graph
         fingerprint: seen.fingerprint.context("no fingerprint")?,
         counts: seen.counts.context("no counts")?,
         cost: seen.cost.and_then(Result::ok),
-        opcodes: engine
-            .hello()
-            .opcodes
-            .iter()
-            .cloned()
-            .zip(seen.opcodes.unwrap_or_default())
-            .filter(|(_, count)| *count > 0)
-            .collect(),
+        opcodes: engine.name_opcodes(seen.opcodes.unwrap_or_default()).collect(),
         bf16: String::from_utf8_lossy(text).contains("bf16["),
         splits: BTreeMap::new(),
         default,

@@ -1,4 +1,4 @@
-// Loading, printing, counting and checking of modules.
+// Loading, printing and counting of modules.
 
 #include <algorithm>
 #include <cstring>
@@ -18,10 +18,6 @@
 #include "xla/hlo/ir/hlo_opcode.h"
 #include "xla/hlo/parser/hlo_parser.h"
 #include "xla/primitive_util.h"
-#include "xla/printer.h"
-#include "xla/service/cpu_gpu_shape_verifier.h"
-#include "xla/service/hlo_cost_analysis.h"
-#include "xla/service/hlo_verifier.h"
 #include "xla/service/slow_operation_alarm.h"
 #include "xla/shape_util.h"
 

@@ -57,14 +57,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         counts: seen.counts,
         cost,
         cost_error,
-        opcodes: engine
-            .hello()
-            .opcodes
-            .iter()
-            .cloned()
-            .zip(seen.opcodes.unwrap_or_default())
-            .filter(|(_, count)| *count > 0)
-            .collect(),
+        opcodes: engine.name_opcodes(seen.opcodes.unwrap_or_default()).collect(),
         memory: compiled.and_then(|compiled| compiled.memory),
         compile_nanos: compiled.map(|compiled| compiled.nanos),
     };
