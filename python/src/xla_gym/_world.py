@@ -6,7 +6,7 @@ import json
 import os
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from xla_gym import _native, engine
 from xla_gym.data import Program
@@ -100,3 +100,58 @@ def config(
             "mask": mask,
         }
     )
+
+
+class Settings(NamedTuple):
+    """What the native environments are made of."""
+
+    world: _native.World
+    config: str
+    views: list[str]
+
+
+def settings(
+    benchmark_locs: str | Program | Iterable[str | Program],
+    traj_limit: int,
+    *,
+    observation: str = "counts",
+    reward: str = "paper",
+    shaped: bool = False,
+    gamma: float = 0.99,
+    at_end: str | None = None,
+    failure_cost: float = 0.0,
+    stop_action: bool = False,
+    sampler: str | Mapping[str, Any] = "cycle",
+    mask: str = "own",
+    passes: Iterable[str] | None = None,
+    normalise: bool = False,
+    cache: str | os.PathLike[str] | None = None,
+    cache_memory: int = 256 << 20,
+    pass_limit: float = 30.0,
+    memory_limit: float = 8.0,
+    remember_failures: bool = True,
+) -> Settings:
+    """The settings that all environments share; described at :class:`xla_gym.envs.XlaEnv`."""
+    chosen = views(observation)
+    configured = config(
+        traj_limit=traj_limit,
+        reward=reward,
+        shaped=shaped,
+        gamma=gamma,
+        at_end=at_end,
+        failure_cost=failure_cost,
+        stop_action=stop_action,
+        sampler=sampler,
+        mask=mask,
+    )
+    shared = world(
+        benchmark_locs,
+        normalise=normalise,
+        passes=passes,
+        cache=cache,
+        cache_memory=cache_memory,
+        pass_limit=pass_limit,
+        memory_limit=memory_limit,
+        remember_failures=remember_failures,
+    )
+    return Settings(shared, configured, chosen)

@@ -57,8 +57,7 @@ Version history
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, SupportsInt
 
 import gymnasium as gym
@@ -83,22 +82,8 @@ class XlaEnv(gym.Env[Any, np.int64]):
         traj_limit: int = 40,
         *,
         observation: str = "counts",
-        reward: str = "paper",
-        shaped: bool = False,
-        gamma: float = 0.99,
-        at_end: str | None = None,
-        failure_cost: float = 0.0,
-        stop_action: bool = False,
-        sampler: str | Mapping[str, Any] = "cycle",
-        mask: str = "own",
-        passes: Iterable[str] | None = None,
-        normalise: bool = False,
-        cache: str | os.PathLike[str] | None = None,
-        cache_memory: int = 256 << 20,
-        pass_limit: float = 30.0,
-        memory_limit: float = 8.0,
-        remember_failures: bool = True,
         render_mode: str | None = None,
+        **settings: Any,
     ) -> None:
         """Makes an environment.
 
@@ -106,6 +91,8 @@ class XlaEnv(gym.Env[Any, np.int64]):
             benchmark_locs: programs; see :mod:`xla_gym.data`.
             traj_limit: steps in an episode.
             observation: what is seen.
+            render_mode: ``human``, ``ansi`` or ``rgb_array``.
+            **settings: any of the following.
             reward: what is paid for each step.
             shaped: whether to add the potential-based term.
             gamma: its discount; that of the learning algorithm.
@@ -122,7 +109,6 @@ class XlaEnv(gym.Env[Any, np.int64]):
             pass_limit: seconds that a pass may take.
             memory_limit: GiB that a compiler process may take.
             remember_failures: whether failures are remembered in the user's state folder.
-            render_mode: ``human``, ``ansi`` or ``rgb_array``.
 
         """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
@@ -131,27 +117,8 @@ class XlaEnv(gym.Env[Any, np.int64]):
             )
         self.render_mode = render_mode
         self._observation = observation
-        views = _world.views(observation)
-        self.world = _world.world(
-            benchmark_locs,
-            normalise=normalise,
-            passes=passes,
-            cache=cache,
-            cache_memory=cache_memory,
-            pass_limit=pass_limit,
-            memory_limit=memory_limit,
-            remember_failures=remember_failures,
-        )
-        config = _world.config(
-            traj_limit=traj_limit,
-            reward=reward,
-            shaped=shaped,
-            gamma=gamma,
-            at_end=at_end,
-            failure_cost=failure_cost,
-            stop_action=stop_action,
-            sampler=sampler,
-            mask=mask,
+        self.world, config, views = _world.settings(
+            benchmark_locs, traj_limit, observation=observation, **settings
         )
         self._env = _native.Env(self.world, config, views)
         self.actions: list[str] = self._env.actions

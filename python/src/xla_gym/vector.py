@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,22 +35,8 @@ class XlaVectorEnv(VectorEnv[Any, Any, Any]):
         traj_limit: int = 40,
         *,
         observation: str = "counts",
-        reward: str = "paper",
-        shaped: bool = False,
-        gamma: float = 0.99,
-        at_end: str | None = None,
-        failure_cost: float = 0.0,
-        stop_action: bool = False,
-        sampler: str | Mapping[str, Any] = "cycle",
-        mask: str = "own",
-        passes: Iterable[str] | None = None,
-        normalise: bool = False,
-        cache: str | os.PathLike[str] | None = None,
-        cache_memory: int = 256 << 20,
-        pass_limit: float = 30.0,
-        memory_limit: float = 8.0,
-        remember_failures: bool = True,
         render_mode: str | None = None,
+        **settings: Any,
     ) -> None:
         """Makes ``num_envs`` environments."""
         if observation == "graph":
@@ -59,28 +44,10 @@ class XlaVectorEnv(VectorEnv[Any, Any, Any]):
         self.num_envs = num_envs
         self.render_mode = render_mode
         self._observation = observation
-        self.world = _world.world(
-            benchmark_locs,
-            normalise=normalise,
-            passes=passes,
-            cache=cache,
-            cache_memory=cache_memory,
-            pass_limit=pass_limit,
-            memory_limit=memory_limit,
-            remember_failures=remember_failures,
+        self.world, config, views = _world.settings(
+            benchmark_locs, traj_limit, observation=observation, **settings
         )
-        config = _world.config(
-            traj_limit=traj_limit,
-            reward=reward,
-            shaped=shaped,
-            gamma=gamma,
-            at_end=at_end,
-            failure_cost=failure_cost,
-            stop_action=stop_action,
-            sampler=sampler,
-            mask=mask,
-        )
-        self._envs = _native.VectorEnv(self.world, config, _world.views(observation), num_envs)
+        self._envs = _native.VectorEnv(self.world, config, views, num_envs)
         self.actions: list[str] = self._envs.actions
         self.opcodes: list[str] = self.world.opcodes
         self.benchmarks: list[str] = self.world.benchmarks
