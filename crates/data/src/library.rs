@@ -78,11 +78,13 @@ impl Library {
     pub fn graph(&self, id: &str) -> Result<&Graph, LibraryError> {
         self.manifest.graph(id).ok_or_else(|| {
             let wanted = id.rsplit('/').next().unwrap_or(id);
-            let similar = self
-                .manifest
-                .graphs
+            let graphs = &self.manifest.graphs;
+            // Those that go on as the name begins are meant more likely than those that hold it.
+            let similar = graphs
                 .iter()
-                .filter(|graph| !wanted.is_empty() && graph.id.contains(wanted))
+                .filter(|graph| graph.id.starts_with(id))
+                .chain(graphs.iter().filter(|graph| graph.id.contains(wanted)))
+                .filter(|_| !wanted.is_empty())
                 .take(3)
                 .map(|graph| graph.id.clone())
                 .collect();
