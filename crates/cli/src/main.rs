@@ -84,6 +84,14 @@ enum Command {
     Default(commands::default::Args),
     /// Find a better pass order than XLA's own.
     Optimize(commands::optimize::Args),
+    /// Do to a program what a recipe says.
+    Apply(commands::apply::Args),
+    /// Find the shortest part of an order that gives the same.
+    Minimize(commands::explain::MinimizeArgs),
+    /// Find out which passes of an order did it.
+    Attribute(commands::explain::AttributeArgs),
+    /// The best recipes that are known: list, export, import, forget.
+    Recipes(commands::recipes::Args),
     /// Compare a pass order with XLA's own.
     Score(commands::score::Args),
     /// Show what differs between two programs, by opcode and by computation.
@@ -119,6 +127,10 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&context, args),
         Command::Default(args) => commands::default::run(&context, args),
         Command::Optimize(args) => commands::optimize::run(&context, args),
+        Command::Apply(args) => commands::apply::run(&context, args),
+        Command::Minimize(args) => commands::explain::run_minimize(&context, args),
+        Command::Attribute(args) => commands::explain::run_attribute(&context, args),
+        Command::Recipes(args) => commands::recipes::run(&context, args),
         Command::Score(args) => commands::score::run(&context, args),
         Command::Diff(args) => commands::diff::run(&context, args),
         Command::Exec(args) => commands::exec::run(&context, args),

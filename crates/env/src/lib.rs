@@ -32,7 +32,7 @@ pub use config::{EnvConfig, MaskKind};
 pub use env::{Env, EnvState, Info, Step};
 pub use error::EnvError;
 pub use picture::{Picture, plot};
-pub use reward::{AtEnd, Objective, Potential, Reward};
+pub use reward::{AtEnd, Defaults, Objective, Potential, Reward};
 pub use sampler::Sampler;
 pub use vector::{VectorEnv, VectorStep};
 pub use view::{Bounds, COST_FEATURES, View};

@@ -171,6 +171,13 @@ impl Walk {
         Ok(self.session.as_mut().ok_or_else(missing)?)
     }
 
+    /// The same, to keep.
+    pub fn into_session(mut self) -> Result<Session, EnvError> {
+        self.session()?;
+        let missing = || EngineError::Internal("the program is not there".to_owned());
+        Ok(self.session.ok_or_else(missing)?)
+    }
+
     /// Finds out anew where the path leads, after what was remembered of it proved wrong.
     fn walk_again(&mut self) -> Result<(), EnvError> {
         let passes: Vec<PassId> = self.path().collect();

@@ -7,7 +7,7 @@ use std::{
 
 use xla_gym_data::{Benchmark, Benchmarks, Skipped};
 use xla_gym_engine::{
-    Engine, EngineConfig, EngineError, Session,
+    Engine, EngineConfig, EngineError, Session, Source,
     protocol::{Observation, Observe, PROTOCOL_VERSION, PassId},
 };
 use xla_gym_score::{OPTIONAL, Start, apply_all, default_passes, run_default, start_session};
@@ -187,6 +187,11 @@ impl World {
         let base = self.base(benchmark)?;
         let session = lock(&base).fork()?;
         Ok(session)
+    }
+
+    /// A benchmark as it was emitted.
+    pub fn source(&self, benchmark: usize) -> Result<Source, EnvError> {
+        Ok(self.programs[benchmark].benchmark.source()?)
     }
 
     /// What XLA itself makes of a benchmark.

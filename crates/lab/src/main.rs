@@ -2,12 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+mod coreset;
 mod episodes;
+mod evaluate;
 mod fuzz;
 mod graphs;
 mod headroom;
 mod manifest;
-mod methods;
 mod overhead;
 mod pass_table;
 mod search;
@@ -47,8 +48,10 @@ enum Command {
     Manifest(manifest::Args),
     /// What there is to win: the best of some random pass orders on a sample of graphs.
     Headroom(headroom::Args),
-    /// The methods of search side by side, at equal budgets.
-    Methods(methods::Args),
+    /// What `optimize` is worth: many graphs, methods side by side at equal budgets.
+    Evaluate(evaluate::Args),
+    /// A small set of orders that together do well on the training graphs.
+    Coreset(coreset::Args),
     /// A better pass order for one graph.
     Search(search::Args),
 }
@@ -65,7 +68,8 @@ fn main() -> Result<()> {
         Command::Transitions(args) => transitions::run(args),
         Command::Manifest(args) => manifest::run(args),
         Command::Headroom(args) => headroom::run(args),
-        Command::Methods(args) => methods::run(args),
+        Command::Evaluate(args) => evaluate::run(args),
+        Command::Coreset(args) => coreset::run(args),
         Command::Search(args) => search::run(args),
     }
 }

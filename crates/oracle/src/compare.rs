@@ -1,6 +1,6 @@
 //! Element-by-element comparison.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xla_gym_engine::protocol::Array;
 
 use crate::{Report, Verdict};
@@ -28,7 +28,7 @@ impl Tolerance {
 }
 
 /// The worst difference within one output.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// Which output, from 0.
     pub output: usize,

@@ -16,7 +16,7 @@
 mod compare;
 mod inputs;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xla_gym_engine::{
     Compiled, EngineError, Scratch, Session,
     protocol::{Array, ArraySpec, Signature},
@@ -26,7 +26,7 @@ pub use compare::{Difference, Tolerance};
 pub use inputs::{Range, make_inputs};
 
 /// How to compare.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// How many sets of inputs.
     pub trials: u32,
@@ -41,7 +41,7 @@ impl Default for Options {
 }
 
 /// What a comparison found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// Every output of every trial agrees.
@@ -64,7 +64,7 @@ pub enum Verdict {
 }
 
 /// A verdict with what it rests on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The verdict.
     #[serde(flatten)]
@@ -132,6 +132,14 @@ impl Reference {
             Err(error) => return Err(error),
         };
         Ok(Reference { signature, trials })
+    }
+
+    /// Inputs on which the program runs, unless it cannot be run, with the reason.
+    pub fn inputs(&self) -> Result<&[Array], &str> {
+        match &self.trials {
+            Ok(trials) => Ok(trials.first().map_or(&[], |trial| &trial.inputs)),
+            Err(reason) => Err(reason),
+        }
     }
 
     /// Runs another program on the same inputs and compares. `disable` are passes of the

@@ -5,7 +5,9 @@ use std::{collections::BTreeSet, time::Duration};
 use serde::Serialize;
 use xla_gym_engine::{
     EngineError, Session,
-    protocol::{Counts, Observation, Observe, PassId, PipelineOptions, PipelinePass},
+    protocol::{
+        Cost, Counts, Fingerprint, Observation, Observe, PassId, PipelineOptions, PipelinePass,
+    },
 };
 
 use crate::roles::is_optimisation;
@@ -20,6 +22,10 @@ pub struct DefaultRun {
     pub middle: Counts,
     /// At the end; its operations are the kernels.
     pub end: Counts,
+    /// The compiler's estimate of the work that is left at the end.
+    pub end_cost: Option<Cost>,
+    /// The program at the end.
+    pub end_fingerprint: Option<Fingerprint>,
     /// Every pass, in order.
     pub passes: Vec<PipelinePass>,
     /// How many of them ran before layout assignment.
@@ -32,15 +38,19 @@ pub struct DefaultRun {
 pub fn run_default(session: &mut Session, disable: &[String]) -> Result<DefaultRun, EngineError> {
     let options =
         PipelineOptions { disable: disable.to_vec(), middle: true, ..PipelineOptions::default() };
-    let report = session.scratch()?.pipeline(&options, Observe::COUNTS)?;
+    let look = Observe::COUNTS.and(Observe::COST).and(Observe::FINGERPRINT);
+    let report = session.scratch()?.pipeline(&options, look)?;
     let passes_before_layout = report
         .passes
         .iter()
         .position(|pass| pass.pass == LAYOUT_ASSIGNMENT)
         .unwrap_or(report.passes.len());
+    let end = report.end.unwrap_or_default();
     Ok(DefaultRun {
         middle: counts(&report.middle.unwrap_or_default())?,
-        end: counts(&report.end.unwrap_or_default())?,
+        end: counts(&end)?,
+        end_cost: end.cost.and_then(Result::ok),
+        end_fingerprint: end.fingerprint,
         passes: report.passes,
         passes_before_layout,
         time: Duration::from_nanos(report.nanos),

@@ -1,6 +1,6 @@
 //! A pass order beside the default.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xla_gym_engine::{
     EngineError, PassError, Session, Source,
     protocol::{Observe, PassId},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Where a pass order starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// As the framework emitted the program.
@@ -23,7 +23,7 @@ pub enum Start {
 }
 
 /// Operations at the start, after the given passes, and by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
     /// `I`.
     pub initial: u64,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{EnvError, Walk};
 
 use crate::{
@@ -55,9 +56,7 @@ impl Optimizer for Beam {
                     }
                 }
             }
-            open.sort_by_key(|walk| {
-                std::cmp::Reverse((walk.state().counts.operations, walk.path().len()))
-            });
+            open.sort_by_key(|walk| std::cmp::Reverse((lane.value(walk), walk.path().len())));
         }
         Ok(())
     }
@@ -72,10 +71,7 @@ fn expand(lane: &mut Lane<'_>, walk: &mut Walk) -> Result<Vec<Walk>, EnvError> {
         walk.session()?;
     }
     let mut scout = walk.fork_with_program()?;
-    for &pass in lane.passes() {
-        if lane.is_useless(walk, pass) {
-            continue;
-        }
+    for pass in promising(lane, walk) {
         match lane.step(&mut scout, pass)? {
             None => break,
             Some(stepped) if stepped.changed => {
@@ -87,4 +83,16 @@ fn expand(lane: &mut Lane<'_>, walk: &mut Walk) -> Result<Vec<Walk>, EnvError> {
         }
     }
     Ok(children)
+}
+
+/// The passes to try on a state: all of which it is not known that they do nothing, or the third of
+/// them that a policy thinks best.
+fn promising(lane: &Lane<'_>, walk: &Walk) -> Vec<PassId> {
+    let mut passes: Vec<(PassId, f64)> =
+        lane.passes().iter().copied().zip(lane.weights(walk)).filter(|(_, w)| *w > 0.0).collect();
+    if lane.is_guided() {
+        passes.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        passes.truncate(passes.len().div_ceil(3));
+    }
+    passes.into_iter().map(|(pass, _)| pass).collect()
 }

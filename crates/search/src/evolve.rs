@@ -5,6 +5,7 @@ use xla_gym_engine::protocol::PassId;
 use xla_gym_env::EnvError;
 
 use crate::{
+    goal::Value,
     lane::Lane,
     search::{Optimizer, walk_order},
 };
@@ -24,8 +25,17 @@ impl Default for Evolve {
     }
 }
 
-/// An order, and the operations that it leaves.
-type Individual = (u64, Vec<PassId>);
+/// How good an order is, and the order.
+type Individual = (Value, Vec<PassId>);
+
+/// A place in an order that is to be tried.
+#[derive(Clone, Copy)]
+enum Gene {
+    /// This pass.
+    Pass(PassId),
+    /// Any pass that may do something there.
+    Any,
+}
 
 impl Optimizer for Evolve {
     fn lanes(&self) -> u64 {
@@ -36,7 +46,7 @@ impl Optimizer for Evolve {
         let mut population: Vec<Individual> = Vec::new();
         for order in lane.seeds().to_vec() {
             let walk = walk_order(lane, &order)?;
-            population.push((walk.state().counts.operations, order));
+            admit(&mut population, (lane.value(&walk), order), self.population);
         }
         let given = lane.begin()?.path().len();
         let mut began = 0;
@@ -44,27 +54,43 @@ impl Optimizer for Evolve {
             // A few from scratch, so that not all descend from one.
             let order = if population.is_empty() || began < self.population / 3 {
                 began += 1;
-                let length = lane.rng.random_range(4..=self.length / 2);
-                random_order(lane, length)
+                vec![Gene::Any; lane.rng.random_range(4..=self.length / 2)]
             } else {
                 self.offspring(lane, &population)
             };
-            let walk = walk_order(lane, &order)?;
-            let individual = (walk.state().counts.operations, walk.path().skip(given).collect());
-            if !population.contains(&individual) {
-                population.push(individual);
-                population.sort_by_key(|(operations, order)| (*operations, order.len()));
-                population.truncate(self.population);
+            let mut walk = lane.begin()?;
+            for gene in order {
+                let pass = match gene {
+                    Gene::Pass(pass) if lane.is_useless(&walk, pass) => continue,
+                    Gene::Pass(pass) => pass,
+                    Gene::Any => match lane.pick_for(&walk) {
+                        Some(pass) => pass,
+                        None => break,
+                    },
+                };
+                if lane.step(&mut walk, pass)?.is_none() {
+                    break;
+                }
             }
+            let individual = (lane.value(&walk), walk.path().skip(given).collect());
+            admit(&mut population, individual, self.population);
         }
         Ok(())
     }
 }
 
+/// Adds an order to the population, which stays sorted.
+fn admit(population: &mut Vec<Individual>, individual: Individual, most: usize) {
+    if !population.contains(&individual) {
+        population.push(individual);
+        population.sort_by_key(|(value, order)| (*value, order.len()));
+        population.truncate(most);
+    }
+}
+
 impl Evolve {
-    fn offspring(&self, lane: &mut Lane<'_>, population: &[Individual]) -> Vec<PassId> {
-        let parent = pick(lane, population).to_vec();
-        let mut order = parent;
+    fn offspring(&self, lane: &mut Lane<'_>, population: &[Individual]) -> Vec<Gene> {
+        let mut order = pick(lane, population).to_vec();
         if lane.rng.random_bool(0.3) {
             // One-point crossover.
             let other = pick(lane, population);
@@ -73,27 +99,23 @@ impl Evolve {
             order.truncate(until);
             order.extend(&other[from..]);
         }
+        let mut order: Vec<Gene> = order.into_iter().map(Gene::Pass).collect();
         for _ in 0..lane.rng.random_range(1..=3) {
             let at = lane.rng.random_range(0..=order.len());
-            let pass = lane.pick();
             match lane.rng.random_range(0..4) {
                 0 if at < order.len() => drop(order.remove(at)),
-                1 if at < order.len() => order[at] = pass,
+                1 if at < order.len() => order[at] = Gene::Any,
                 2 if order.len() > 1 => {
                     let other = lane.rng.random_range(0..order.len());
                     let last = order.len() - 1;
                     order.swap(at.min(last), other);
                 }
-                _ => order.insert(at, pass),
+                _ => order.insert(at, Gene::Any),
             }
         }
         order.truncate(self.length);
         order
     }
-}
-
-fn random_order(lane: &mut Lane<'_>, length: usize) -> Vec<PassId> {
-    (0..length).map(|_| lane.pick()).collect()
 }
 
 /// The better of two.

@@ -15,11 +15,18 @@ use rand_chacha::ChaCha8Rng;
 use xla_gym_engine::protocol::{Fingerprint, PassId};
 use xla_gym_env::{EnvError, State, Stepped, Walk, World};
 
-use crate::budget::{Budget, StopReason};
+use crate::{
+    budget::{Budget, StopReason},
+    goal::{Goal, Value},
+    policy::Policy,
+};
 
 /// What a pass is credited that changes a program without making it smaller, where one that does
 /// is credited 1.
 const NEUTRAL: f64 = 0.4;
+
+/// After so many walks without anything new there is nothing left to try.
+const STALE: u32 = 500;
 
 /// How many of the best states are kept.
 const KEPT: usize = 8;
@@ -31,12 +38,14 @@ pub struct Candidate {
     pub passes: Vec<PassId>,
     /// What is known of it.
     pub state: Arc<State>,
+    /// How good it is.
+    pub value: Value,
 }
 
 impl Candidate {
-    /// What is made small: operations; among equals, the shorter way.
-    pub fn rank(&self) -> (u64, usize) {
-        (self.state.counts.operations, self.passes.len())
+    /// What is made small; among equals, the shorter way.
+    pub fn rank(&self) -> (Value, usize) {
+        (self.value, self.passes.len())
     }
 }
 
@@ -44,13 +53,16 @@ impl Candidate {
 pub(crate) struct Shared {
     pub world: Arc<World>,
     pub benchmark: usize,
+    pub start: Arc<State>,
+    pub goal: Goal,
+    pub policy: Option<Arc<dyn Policy>>,
     pub prefix: Vec<PassId>,
     pub deadline: Option<Instant>,
     pub stop: Arc<AtomicBool>,
     /// Passes charged so far, for people who watch.
     pub charged: AtomicU64,
-    /// Fewest operations so far, likewise.
-    pub fewest: AtomicU64,
+    /// The lowest value of the goal so far, likewise: the bits of a float.
+    pub lowest: AtomicU64,
 }
 
 /// One line of work of a search: charges passes, and keeps the best states.
@@ -65,6 +77,8 @@ pub struct Lane<'a> {
     seeds: Vec<Vec<PassId>>,
     /// By pass: how often it was tried, and how often it was of use.
     tried: Vec<(f64, f64)>,
+    /// Walks begun since something new was tried.
+    stale: u32,
     over: Option<StopReason>,
     /// Its luck.
     pub rng: ChaCha8Rng,
@@ -82,6 +96,7 @@ impl<'a> Lane<'a> {
             best: Vec::new(),
             seeds: Vec::new(),
             tried: vec![(0.0, 0.0); shared.world.actions().len()],
+            stale: 0,
             over: None,
             rng,
         }
@@ -99,6 +114,7 @@ impl<'a> Lane<'a> {
             best: other.best.clone(),
             seeds: other.seeds.clone(),
             tried: other.tried.clone(),
+            stale: 0,
             over: other.over,
             rng,
         }
@@ -118,18 +134,53 @@ impl<'a> Lane<'a> {
         self.seeds.push(order);
     }
 
-    /// A pass at random, those more often that were of use more often.
-    pub fn pick(&mut self) -> PassId {
-        let weight = |(tried, used): &(f64, f64)| (used + 1.0) / (tried + 2.0);
-        let total: f64 = self.tried.iter().map(weight).sum();
-        let mut at = self.rng.random_range(0.0..total);
-        for (pass, tried) in self.passes().iter().zip(&self.tried) {
-            at -= weight(tried);
-            if at <= 0.0 {
-                return *pass;
+    /// A weight for each pass where a walk stands: what the policy expects, if there is one, and
+    /// how often the pass was of use in this search. Zero for those that do nothing there.
+    pub fn weights(&self, walk: &Walk) -> Vec<f64> {
+        let mut weights = match &self.shared.policy {
+            Some(policy) => policy.weigh(walk, self.passes()),
+            None => vec![1.0; self.passes().len()],
+        };
+        for ((weight, pass), (tried, used)) in
+            weights.iter_mut().zip(self.passes()).zip(&self.tried)
+        {
+            *weight *= (used + 1.0) / (tried + 2.0);
+            if self.is_useless(walk, *pass) {
+                *weight = 0.0;
             }
         }
-        self.passes()[self.passes().len() - 1]
+        weights
+    }
+
+    /// A pass at random by its weight; none if no pass does anything.
+    pub fn pick_for(&mut self, walk: &Walk) -> Option<PassId> {
+        let weights = self.weights(walk);
+        let total: f64 = weights.iter().sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let mut at = self.rng.random_range(0.0..total);
+        let mut last = None;
+        for (pass, weight) in self.passes().iter().zip(weights) {
+            if weight > 0.0 {
+                last = Some(*pass);
+                at -= weight;
+                if at <= 0.0 {
+                    break;
+                }
+            }
+        }
+        last
+    }
+
+    /// How good the state is where a walk stands.
+    pub fn value(&self, walk: &Walk) -> Value {
+        self.shared.goal.value(walk.state(), &self.shared.start)
+    }
+
+    /// Whether a policy says which passes look promising.
+    pub fn is_guided(&self) -> bool {
+        self.shared.policy.is_some()
     }
 
     /// The passes to choose from.
@@ -137,8 +188,13 @@ impl<'a> Lane<'a> {
         self.shared.world.actions()
     }
 
-    /// A walk from the start, after the prefix of the search.
-    pub fn begin(&self) -> Result<Walk, EnvError> {
+    /// A walk from the start, after the prefix of the search. The lane is over when walk after walk
+    /// met nothing new: a small program has few states.
+    pub fn begin(&mut self) -> Result<Walk, EnvError> {
+        self.stale += 1;
+        if self.stale > STALE {
+            self.exhausted();
+        }
         let mut walk = Walk::begin(&self.shared.world, self.shared.benchmark)?;
         for &pass in &self.shared.prefix {
             walk.step(pass)?;
@@ -178,6 +234,7 @@ impl<'a> Lane<'a> {
                         *left -= 1;
                     }
                     self.charged.insert((state, pass));
+                    self.stale = 0;
                     self.shared.charged.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -193,7 +250,8 @@ impl<'a> Lane<'a> {
         }
         let stepped = walk.step(pass)?;
         if let Some(action) = self.passes().iter().position(|other| *other == pass) {
-            let (was, is) = (before.counts.operations, walk.state().counts.operations);
+            let was = self.shared.goal.value(&before, &self.shared.start);
+            let is = self.value(walk);
             self.tried[action].0 += 1.0;
             self.tried[action].1 += match is.cmp(&was) {
                 cmp::Ordering::Less => 1.0,
@@ -211,18 +269,20 @@ impl<'a> Lane<'a> {
 
     /// Keeps a state if it is among the best.
     pub fn offer(&mut self, walk: &Walk) {
-        let operations = walk.state().counts.operations;
-        self.shared.fewest.fetch_min(operations, Ordering::Relaxed);
-        let rank = (operations, walk.path().len());
+        let value = self.value(walk);
+        // Bits of floats that are not negative are ordered like the floats.
+        self.shared.lowest.fetch_min(value.share.max(0.0).to_bits(), Ordering::Relaxed);
+        let rank = (value, walk.path().len());
         if self.best.len() >= KEPT && self.best.last().is_some_and(|last| rank >= last.rank()) {
             return;
         }
         match self.best.iter_mut().find(|other| other.state.id == walk.state().id) {
             Some(same) if same.rank() <= rank => return,
             Some(same) => same.passes = walk.path().collect(),
-            None => self
-                .best
-                .push(Candidate { passes: walk.path().collect(), state: walk.state().clone() }),
+            None => {
+                let (passes, state) = (walk.path().collect(), walk.state().clone());
+                self.best.push(Candidate { passes, state, value });
+            }
         }
         self.best.sort_by_key(Candidate::rank);
         self.best.truncate(KEPT);

@@ -13,15 +13,21 @@
 mod beam;
 mod budget;
 mod evolve;
+mod goal;
 mod lane;
+mod mcts;
 mod minimise;
+mod policy;
 mod random;
 mod search;
 
 pub use beam::Beam;
 pub use budget::{Budget, StopReason};
 pub use evolve::Evolve;
+pub use goal::{Goal, Measure, Value};
 pub use lane::{Candidate, Lane};
+pub use mcts::Mcts;
 pub use minimise::minimise;
+pub use policy::{Habits, Policy};
 pub use random::Random;
 pub use search::{Found, Method, Optimizer, Search, search};

@@ -24,8 +24,8 @@ impl Optimizer for Random {
             let length = lane.rng.random_range(self.length / 4..=self.length).max(1);
             let mut walk = lane.begin()?;
             for _ in 0..length {
-                let pass = lane.pick();
-                if !lane.is_useless(&walk, pass) && lane.step(&mut walk, pass)?.is_none() {
+                let Some(pass) = lane.pick_for(&walk) else { break };
+                if lane.step(&mut walk, pass)?.is_none() {
                     return Ok(());
                 }
             }

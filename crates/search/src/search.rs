@@ -16,7 +16,10 @@ use crate::{
     beam::Beam,
     budget::{Budget, StopReason},
     evolve::Evolve,
+    goal::Goal,
     lane::{Candidate, Lane, Shared},
+    mcts::Mcts,
+    policy::Policy,
     random::Random,
 };
 
@@ -42,13 +45,24 @@ pub enum Method {
     Greedy,
     /// The best few states of each length.
     Beam,
+    /// A tree of states, searched by Monte Carlo.
+    Mcts,
     /// Orders that are mutated and crossed.
     Evolve,
+    /// Only what is tried first.
+    Coreset,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Method; 4] = [Method::Random, Method::Greedy, Method::Beam, Method::Evolve];
+    pub const ALL: [Method; 6] = [
+        Method::Random,
+        Method::Greedy,
+        Method::Beam,
+        Method::Mcts,
+        Method::Evolve,
+        Method::Coreset,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -56,7 +70,9 @@ impl Method {
             Method::Random => "random",
             Method::Greedy => "greedy",
             Method::Beam => "beam",
+            Method::Mcts => "mcts",
             Method::Evolve => "evolve",
+            Method::Coreset => "coreset",
         }
     }
 
@@ -66,8 +82,24 @@ impl Method {
             Method::Random => Box::new(Random::default()),
             Method::Greedy => Box::new(Beam { width: 1, ..Beam::default() }),
             Method::Beam => Box::new(Beam::default()),
+            Method::Mcts => Box::new(Mcts::default()),
             Method::Evolve => Box::new(Evolve::default()),
+            Method::Coreset => Box::new(Nothing),
         }
+    }
+}
+
+/// Tries nothing beyond what is tried first.
+struct Nothing;
+
+impl Optimizer for Nothing {
+    fn lanes(&self) -> u64 {
+        1
+    }
+
+    fn run(&self, lane: &mut Lane<'_>) -> Result<(), EnvError> {
+        lane.exhausted();
+        Ok(())
     }
 }
 
@@ -81,6 +113,10 @@ pub struct Search<'a> {
     pub budget: Budget,
     /// Its luck.
     pub seed: u64,
+    /// What is to be made small.
+    pub goal: Goal,
+    /// Which passes look promising, if somebody knows.
+    pub policy: Option<Arc<dyn Policy>>,
     /// Passes with which every order begins; not charged.
     pub prefix: Vec<PassId>,
     /// Orders that are tried first, such as the compiler's own. They are charged like any other.
@@ -102,22 +138,25 @@ pub struct Found {
     pub stopped: StopReason,
 }
 
-/// Searches. `watch` is told now and then how many passes were charged and the fewest operations
-/// so far.
+/// Searches. `watch` is told now and then how many passes were charged and the lowest value of the
+/// goal so far, where the start has 1 if the weights add up to that.
 pub fn search(
     search: &Search<'_>,
     optimizer: &dyn Optimizer,
-    watch: &(dyn Fn(u64, u64) + Sync),
+    watch: &(dyn Fn(u64, f64) + Sync),
 ) -> Result<Found, EnvError> {
     let begin = Instant::now();
     let shared = Shared {
         world: search.world.clone(),
         benchmark: search.benchmark,
+        start: search.world.start_state(search.benchmark)?,
+        goal: search.goal.clone(),
+        policy: search.policy.clone(),
         prefix: search.prefix.clone(),
         deadline: search.budget.deadline(begin),
         stop: search.stop.clone(),
         charged: AtomicU64::new(0),
-        fewest: AtomicU64::new(u64::MAX),
+        lowest: AtomicU64::new(f64::INFINITY.to_bits()),
     };
     let ended = AtomicBool::new(false);
     let results = std::thread::scope(|scope| {
@@ -125,7 +164,7 @@ pub fn search(
             while !ended.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(50));
                 let now = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-                watch(now(&shared.charged), now(&shared.fewest));
+                watch(now(&shared.charged), f64::from_bits(now(&shared.lowest)));
             }
         });
         let results = run_lanes(search, optimizer, &shared);
@@ -152,10 +191,11 @@ fn run_lanes(
     shared: &Shared,
 ) -> Result<Vec<(Vec<Candidate>, StopReason)>, EnvError> {
     let mut first = Lane::new(shared, &search.budget, search.seed, 0, 1);
-    first.offer(&first.begin()?);
+    let start = first.begin()?;
+    first.offer(&start);
+    let given = start.path().len();
     for order in &search.first {
         let walk = walk_order(&mut first, order)?;
-        let given = first.begin()?.path().len();
         first.add_seed(walk.path().skip(given).collect());
     }
     let lanes = optimizer.lanes();

@@ -6,8 +6,11 @@
 Environments: ``xla-v0`` (opcode counts, the paper's reward), ``xla-v1`` (shaped reward), ``xla-v2``
 (cost features beside the counts) and ``xla-graph-v0`` (the program as a graph). They are described
 in :mod:`xla_gym.envs`; the benchmark graphs in :mod:`xla_gym.data`; where the compiler comes from in
-:mod:`xla_gym.engine`.
+:mod:`xla_gym.engine`; ``xla_gym.jit``, for functions of JAX, in :mod:`xla_gym.jax`.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from xla_gym import data
 from xla_gym._native import (
@@ -25,6 +28,10 @@ from xla_gym._native import (
     __version__,
 )
 from xla_gym._register import register
+
+if TYPE_CHECKING:
+    from xla_gym.jax import XlaGymWarning as XlaGymWarning
+    from xla_gym.jax import jit as jit
 
 __all__ = [
     "BenchmarkNotFoundError",
@@ -45,3 +52,11 @@ __all__ = [
 
 # Gymnasium 1 no longer follows entry points: whoever imports this module has the environments.
 register()
+
+
+def __getattr__(name: str) -> Any:
+    # Only who asks for it needs JAX, which takes a while to import.
+    if name in {"XlaGymWarning", "jax", "jit"}:
+        module = importlib.import_module("xla_gym.jax")
+        return module if name == "jax" else getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,143 @@
+//! `xla-gym apply`
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use serde::Serialize;
+use xla_gym_engine::protocol::Observe;
+use xla_gym_oracle::{Options, Reference, Report};
+use xla_gym_recipe::Recipe;
+use xla_gym_score::NORMALISING;
+
+use super::{one_program, score::describe};
+use crate::{
+    context::{Context, grouped},
+    outfile::OutFile,
+};
+
+/// Do to a program what a recipe says.
+///
+/// The program has to be the one that the recipe was made for (its content, not its name), unless
+/// --force is given. Prints what else is to be told to XLA: the passes to leave out.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The recipe, as `xla-gym optimize --recipe` writes it.
+    recipe: PathBuf,
+
+    /// The program.
+    file: String,
+
+    /// Apply it to another program than the one it was made for.
+    #[arg(long)]
+    force: bool,
+
+    /// Compile and run both, and compare the outputs.
+    #[arg(long)]
+    verify: bool,
+
+    /// Write the result.
+    #[arg(long, short, value_name = "OUT", value_parser = OutFile::parser())]
+    output: Option<OutFile>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    file: String,
+    recipe: String,
+    passes: Vec<String>,
+    /// What goes into `xla_disable_hlo_passes`.
+    disabled_passes: Vec<String>,
+    operations_before: u64,
+    operations: u64,
+    skipped: Vec<(String, String)>,
+    warnings: Vec<String>,
+    outputs: Option<Report>,
+    hlo_opt: String,
+    /// Passes that XLA's own tool has without the option that they are run with here.
+    hlo_opt_approximated: Vec<String>,
+}
+
+pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
+    let recipe = Recipe::read(&args.recipe)?;
+    let progress = context.progress();
+    let world = one_program::world(context, &args.file, recipe.start, None, &progress)?;
+    progress.doing("running the passes");
+    let mut applied = xla_gym_optimize::apply(&world, 0, &recipe, args.force)?;
+    let operations = |session: &mut xla_gym_engine::Session| -> Result<u64> {
+        Ok(session.observe(Observe::COUNTS)?.counts.map_or(0, |counts| counts.operations))
+    };
+    let mut emitted = world.engine().load(&world.source(0)?)?;
+    let outputs = if args.verify {
+        progress.doing("comparing outputs");
+        let reference = Reference::new(&mut emitted, Options::default())?;
+        Some(reference.compare(&mut applied.session, &applied.plan.disabled)?)
+    } else {
+        None
+    };
+    drop(progress);
+    let hlo_opt = recipe.hlo_opt_line(NORMALISING);
+    let shown = Shown {
+        file: args.file.clone(),
+        recipe: args.recipe.display().to_string(),
+        passes: recipe.passes.clone(),
+        disabled_passes: recipe.disabled_passes.clone(),
+        operations_before: operations(&mut emitted)?,
+        operations: operations(&mut applied.session)?,
+        skipped: applied.skipped,
+        warnings: applied.warnings,
+        outputs,
+        hlo_opt: hlo_opt.line,
+        hlo_opt_approximated: hlo_opt.approximated,
+    };
+    if let Some(output) = &args.output {
+        output.write(&applied.session.print(output.form())?)?;
+    }
+    if context.json() {
+        context.print_json(&shown)?;
+    } else {
+        context.print(&render(&shown))?;
+    }
+    let equal = shown.outputs.as_ref().is_none_or(|report| {
+        report.is_equal() || matches!(report.verdict, xla_gym_oracle::Verdict::NotComparable { .. })
+    });
+    Ok(match (equal, shown.skipped.is_empty()) {
+        (false, _) => ExitCode::from(4),
+        (true, false) => ExitCode::from(1),
+        (true, true) => ExitCode::SUCCESS,
+    })
+}
+
+fn render(shown: &Shown) -> String {
+    let mut out = String::new();
+    for warning in &shown.warnings {
+        out.push_str(&format!("Careful: {warning}.\n"));
+    }
+    if shown.passes.is_empty() && shown.disabled_passes.is_empty() {
+        out.push_str("The recipe says that XLA's own order is the best: nothing to do.\n");
+        return out;
+    }
+    out.push_str(&format!(
+        "{} operations before, {} after {} passes.\n",
+        grouped(shown.operations_before),
+        grouped(shown.operations),
+        shown.passes.len(),
+    ));
+    for (pass, reason) in &shown.skipped {
+        out.push_str(&format!("Did not take place: {pass}: {reason}\n"));
+    }
+    if let Some(report) = &shown.outputs {
+        out.push_str(&format!("Outputs: {}\n", describe(report)));
+    }
+    if !shown.disabled_passes.is_empty() {
+        out.push_str(&format!(
+            "Compile the result with:\n  XLA_FLAGS=--xla_disable_hlo_passes={}\n",
+            shown.disabled_passes.join(",")
+        ));
+    }
+    out.push_str(&format!("The same passes with XLA's own tool:\n  {}\n", shown.hlo_opt));
+    if !shown.hlo_opt_approximated.is_empty() {
+        let names = shown.hlo_opt_approximated.join(", ");
+        out.push_str(&format!("  (there without the options that they have here: {names})\n"));
+    }
+    out
+}

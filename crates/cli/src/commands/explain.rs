@@ -1,0 +1,164 @@
+//! `xla-gym explain`
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+use xla_gym_env::{Start, World};
+use xla_gym_optimize::{Judge, Judged, Plan, attribute, plan_of, shorten, timeline};
+use xla_gym_recipe::Recipe;
+use xla_gym_report::{Contribution, Explanation, Timeline};
+
+use super::one_program;
+use crate::{
+    context::{Context, grouped, parse_passes},
+    progress::Progress,
+};
+
+/// Which program, and which passes.
+#[derive(clap::Args)]
+pub struct Order {
+    /// The program.
+    file: String,
+
+    /// The passes: names separated by commas, or @FILE with such a list.
+    #[arg(long, value_name = "PASSES", required_unless_present = "recipe")]
+    passes: Option<String>,
+
+    /// The passes of this recipe, instead.
+    #[arg(long, value_name = "FILE", conflicts_with = "passes")]
+    recipe: Option<PathBuf>,
+
+    /// Start from the program as emitted, not from the normal form (a recipe says where it starts).
+    #[arg(long)]
+    as_emitted: bool,
+}
+
+impl Order {
+    fn load(&self, context: &Context, progress: &Progress) -> Result<(Judge, Judged)> {
+        let recipe = self.recipe.as_deref().map(Recipe::read).transpose()?;
+        let start = match &recipe {
+            Some(recipe) => recipe.start,
+            None if self.as_emitted => Start::Emitted,
+            None => Start::Normalised,
+        };
+        let world: Arc<World> = one_program::world(context, &self.file, start, None, progress)?;
+        let plan = match &recipe {
+            Some(recipe) => plan_of(&world, recipe)?,
+            None => {
+                let text = self.passes.as_deref().unwrap_or_default();
+                Plan::instead(parse_passes(world.engine(), text)?)
+            }
+        };
+        progress.doing("XLA's own pipeline");
+        let judge = Judge::new(&world, 0)?;
+        progress.doing("the passes");
+        let judged = judge.judge(&plan)?;
+        Ok((judge, judged.map_err(|reason| anyhow!("XLA refuses the result: {reason}"))?))
+    }
+}
+
+/// Find out which passes of an order did it.
+///
+/// For each pass: what it removed in its own step, what the end would have more without it, and the
+/// same for the final program after XLA's pipeline.
+#[derive(clap::Args)]
+pub struct AttributeArgs {
+    #[command(flatten)]
+    order: Order,
+
+    /// Do not run the pipeline without each pass; saves time.
+    #[arg(long)]
+    no_kernels: bool,
+}
+
+#[derive(Serialize)]
+struct Attributed {
+    order: Timeline,
+    default_order: Timeline,
+    contributions: Vec<Contribution>,
+}
+
+pub fn run_attribute(context: &Context, args: AttributeArgs) -> Result<ExitCode> {
+    let progress = context.progress();
+    let (judge, judged) = args.order.load(context, &progress)?;
+    progress.doing("leaving out each pass in turn");
+    let contributions = attribute(&judge, &judged.plan, !args.no_kernels, &progress)?;
+    let shown = Attributed {
+        order: timeline(&judge, &judged.plan.passes)?,
+        default_order: timeline(&judge, &judge.own_order)?,
+        contributions,
+    };
+    drop(progress);
+    if context.json() {
+        context.print_json(&shown)?;
+    } else {
+        let Attributed { order, default_order, contributions } = shown;
+        let explanation = Explanation {
+            title: args.order.file.clone(),
+            order,
+            default_order,
+            contributions,
+            disabled_passes: judged.plan.disabled,
+            summary: Vec::new(),
+            ..Explanation::default()
+        };
+        context.print(&explanation.text())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Find the shortest part of an order that gives the same.
+///
+/// Leaves out halves, quarters, single passes (delta debugging), as long as operations, legal
+/// operations, kernels, FLOPs and bytes grow in none.
+#[derive(clap::Args)]
+pub struct MinimizeArgs {
+    #[command(flatten)]
+    order: Order,
+
+    /// Stop trying after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = crate::positive)]
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Minimised {
+    given: usize,
+    passes: Vec<String>,
+    operations: u64,
+    legal: u64,
+    kernels: u64,
+}
+
+pub fn run_minimize(context: &Context, args: MinimizeArgs) -> Result<ExitCode> {
+    let progress = context.progress();
+    let (judge, judged) = args.order.load(context, &progress)?;
+    let given = judged.plan.passes.len();
+    progress.doing("leaving out what can be left out");
+    let short = shorten(&judge, judged, Duration::try_from_secs_f64(args.seconds)?)?;
+    drop(progress);
+    let name = |pass: &_| judge.world.engine().pass_name(*pass).to_owned();
+    let shown = Minimised {
+        given,
+        passes: short.plan.passes.iter().map(name).collect(),
+        operations: short.figures.operations,
+        legal: short.figures.legal,
+        kernels: short.figures.kernels,
+    };
+    if context.json() {
+        context.print_json(&shown)?;
+    } else {
+        context.print(&format!(
+            "{} passes that do something, {} of them needed: {} operations, {} before layout \
+             assignment, {} kernels.\n  {}\n",
+            shown.given,
+            shown.passes.len(),
+            grouped(shown.operations),
+            grouped(shown.legal),
+            grouped(shown.kernels),
+            shown.passes.join(","),
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

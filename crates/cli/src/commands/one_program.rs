@@ -1,0 +1,54 @@
+//! A world with one program in it, as several commands need it.
+
+use std::{path::PathBuf, sync::Arc};
+
+use anyhow::{Result, anyhow};
+use xla_gym_data::Benchmarks;
+use xla_gym_env::{CacheConfig, Start, World, WorldConfig};
+use xla_gym_optimize::Watch;
+
+use crate::{context::Context, progress::Progress};
+
+/// Reads the program and starts the compiler.
+pub fn world(
+    context: &Context,
+    file: &str,
+    start: Start,
+    cache: Option<PathBuf>,
+    progress: &Progress,
+) -> Result<Arc<World>> {
+    let config = WorldConfig {
+        engine: context.engine_config()?,
+        start,
+        passes: Vec::new(),
+        cache: CacheConfig { disk: cache, ..CacheConfig::default() },
+    };
+    progress.doing("reading the program");
+    let found = Benchmarks::find([file])?;
+    if found.programs.len() != 1 {
+        return Err(anyhow!("{file} stands for {} programs; name one", found.programs.len()));
+    }
+    let source = found.programs[0].source()?;
+    let world = Arc::new(World::with_programs(config, found)?);
+    // A program that cannot be read is refused by what it is, before anything is done with it.
+    world.engine().load(&source)?;
+    Ok(world)
+}
+
+impl Watch for Progress {
+    fn doing(&self, what: &str) {
+        Progress::doing(self, what);
+    }
+
+    fn counting(&self, total: u64, unit: &str) {
+        Progress::counting(self, total, unit);
+    }
+
+    fn at(&self, done: u64) {
+        self.set(done);
+    }
+
+    fn done_counting(&self) {
+        self.spinning();
+    }
+}

@@ -1,0 +1,197 @@
+//! A small set of orders that together do well on the training graphs.
+
+use std::{path::PathBuf, sync::Arc};
+
+use anyhow::{Context as _, Result};
+use xla_gym_data::{Benchmarks, Library, Side};
+use xla_gym_engine::{EngineConfig, protocol::PassId};
+use xla_gym_env::{Defaults, Start, Walk, World, WorldConfig};
+use xla_gym_optimize::{Coreset, Covering};
+use xla_gym_search::{Budget, Goal, Method, Search, minimise, search};
+
+use crate::graphs;
+
+/// A small set of orders that together do well on the training graphs.
+///
+/// Searches on graphs that are on the training side of every split, shortens the best order of each,
+/// tries every order on every graph, and picks greedily those that raise the mean order ratio most.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Every how manieth of the graphs.
+    #[arg(long, default_value_t = 3)]
+    every: usize,
+
+    /// Larger graphs are left out (instructions).
+    #[arg(long, default_value_t = 1500)]
+    up_to: u64,
+
+    /// Passes of each search.
+    #[arg(long, default_value_t = 3000)]
+    budget: u64,
+
+    /// The most orders to pick.
+    #[arg(long, default_value_t = 16)]
+    orders: usize,
+
+    /// Seed.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Where to write the set.
+    #[arg(long, short)]
+    output: PathBuf,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let library = Library::hlo_v1()?;
+    let training: Vec<String> = library
+        .manifest()
+        .graphs
+        .iter()
+        .filter(|graph| graph.counts.instructions <= args.up_to && graph.default.is_ok())
+        .filter(|graph| graph.splits.values().all(|side| *side == Side::Train))
+        .map(|graph| graph.id.clone())
+        .step_by(args.every.max(1))
+        .collect();
+    let config = WorldConfig {
+        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
+        start: Start::Normalised,
+        ..WorldConfig::xla()?
+    };
+    let world = Arc::new(World::with_programs(config, Benchmarks::find(&training)?)?);
+
+    let bar = graphs::progress(world.len() as u64, "graphs searched");
+    let mut orders: Vec<(Vec<PassId>, usize)> = Vec::new();
+    let mut defaults: Vec<Defaults> = Vec::new();
+    for graph in 0..world.len() {
+        let default = world.defaults(graph)?;
+        let (order, operations) = best_order(&world, graph, &args)
+            .with_context(|| world.benchmark_name(graph).to_owned())?;
+        bar.suspend(|| {
+            println!(
+                "{}: {} → default {}, found {operations} by {} passes",
+                world.benchmark_name(graph),
+                default.initial,
+                default.optimised,
+                order.len()
+            );
+        });
+        if !order.is_empty() && !orders.iter().any(|(other, _)| *other == order) {
+            orders.push((order, graph));
+        }
+        defaults.push(default);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+
+    let bar = graphs::progress(world.len() as u64, "graphs compared");
+    // By graph, by order: the logarithm of the order ratio.
+    let mut ratios: Vec<Vec<f64>> = Vec::new();
+    for (graph, default) in defaults.iter().enumerate() {
+        let mut of_graph = Vec::new();
+        for (order, _) in &orders {
+            let mut walk = Walk::begin(&world, graph)?;
+            for &pass in order {
+                walk.step(pass)?;
+            }
+            of_graph.push(log_ratio(default, walk.state().counts.operations));
+        }
+        ratios.push(of_graph);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+
+    let picked = pick(&ratios, orders.len(), args.orders);
+    let name = |pass: &PassId| world.engine().pass_name(*pass).to_owned();
+    let coreset = Coreset {
+        command: format!(
+            "xla-gym-lab coreset --every {} --up-to {} --budget {} --orders {} --seed {} -o {}",
+            args.every,
+            args.up_to,
+            args.budget,
+            args.orders,
+            args.seed,
+            args.output.display()
+        ),
+        graphs: world.len(),
+        orders: picked
+            .into_iter()
+            .map(|(index, covered)| Covering {
+                passes: orders[index].0.iter().map(name).collect(),
+                covered,
+                found_on: world.benchmark_name(orders[index].1).to_owned(),
+            })
+            .collect(),
+    };
+    for order in &coreset.orders {
+        println!("{:.4} with {} ({})", order.covered, order.passes.join(","), order.found_on);
+    }
+    std::fs::write(&args.output, serde_json::to_string_pretty(&coreset)? + "\n")?;
+    Ok(())
+}
+
+/// The shortest order that a search finds, and the operations that it leaves.
+fn best_order(world: &Arc<World>, graph: usize, args: &Args) -> Result<(Vec<PassId>, u64)> {
+    let task = Search {
+        world,
+        benchmark: graph,
+        budget: Budget::passes(args.budget),
+        seed: args.seed,
+        goal: Goal::default(),
+        policy: None,
+        prefix: Vec::new(),
+        first: Vec::new(),
+        stop: Arc::default(),
+    };
+    let found = search(&task, &*Method::Evolve.optimizer(), &|_, _| {})?;
+    let best = &found.candidates[0];
+    let operations = best.state.counts.operations;
+    let good = |walk: &mut Walk| Ok(walk.state().counts.operations <= operations);
+    Ok((minimise(world, graph, &best.passes, good)?, operations))
+}
+
+/// Zero where XLA's own order removes nothing, so that the ratio means nothing.
+fn log_ratio(default: &Defaults, operations: u64) -> f64 {
+    let reduction = |end: u64| default.initial as f64 - end as f64;
+    if reduction(default.optimised) <= 0.0 {
+        return 0.0;
+    }
+    (reduction(operations) / reduction(default.optimised)).max(1e-3).ln()
+}
+
+/// Picks orders one by one, each time the one that helps most; with the geometric mean so far.
+fn pick(ratios: &[Vec<f64>], orders: usize, most: usize) -> Vec<(usize, f64)> {
+    let mut best = vec![f64::NEG_INFINITY; ratios.len()];
+    let mut picked: Vec<(usize, f64)> = Vec::new();
+    while picked.len() < most {
+        let with = |order: usize| -> f64 {
+            let best = ratios.iter().zip(&best).map(|(of_graph, best)| best.max(of_graph[order]));
+            best.sum::<f64>() / ratios.len() as f64
+        };
+        let free = (0..orders).filter(|order| !picked.iter().any(|(other, _)| other == order));
+        let Some(order) = free.max_by(|a, b| with(*a).total_cmp(&with(*b))) else { break };
+        let covered = with(order).exp();
+        // A quarter of a thousandth is not worth the passes.
+        if picked.last().is_some_and(|(_, before)| covered < before + 2.5e-4) {
+            break;
+        }
+        for (of_graph, best) in ratios.iter().zip(&mut best) {
+            *best = best.max(of_graph[order]);
+        }
+        picked.push((order, covered));
+    }
+    picked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pick;
+
+    #[test]
+    fn orders_that_complement_each_other_are_picked() {
+        // The second is best alone; the third helps where the second does not.
+        let ratios = vec![vec![0.1, 0.3, 0.0], vec![0.1, 0.3, 0.0], vec![0.1, -0.1, 0.3]];
+        let picked: Vec<usize> = pick(&ratios, 3, 9).into_iter().map(|(order, _)| order).collect();
+        assert_eq!(picked, [1, 2]);
+    }
+}

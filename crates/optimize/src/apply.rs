@@ -1,0 +1,78 @@
+//! Does what a recipe says.
+
+use std::sync::Arc;
+
+use xla_gym_engine::{Session, protocol::PassId};
+use xla_gym_env::{Walk, World};
+use xla_gym_recipe::Recipe;
+
+use crate::{error::OptimizeError, plan::Plan};
+
+/// A program after the passes of a recipe.
+pub struct Applied {
+    /// The program.
+    pub session: Session,
+    /// What was done.
+    pub plan: Plan,
+    /// Passes that did not take place, with the reason.
+    pub skipped: Vec<(String, String)>,
+    /// What does not quite fit, in words.
+    pub warnings: Vec<String>,
+}
+
+/// The passes of a recipe, as those of a world's compiler. The world has to begin where the recipe
+/// does.
+pub fn plan_of(world: &World, recipe: &Recipe) -> Result<Plan, OptimizeError> {
+    if world.start() != recipe.start {
+        return Err(OptimizeError::Start);
+    }
+    let passes: Vec<PassId> = world.engine().passes(recipe.passes.iter().map(String::as_str))?;
+    let disabled = recipe.disabled_passes.clone();
+    let is_default = passes.is_empty() && disabled.is_empty();
+    Ok(Plan { passes, disabled, is_default })
+}
+
+/// Runs the passes of a recipe on a program. It has to be the one that the recipe is for, unless
+/// `force` says that it does not matter.
+pub fn apply(
+    world: &Arc<World>,
+    benchmark: usize,
+    recipe: &Recipe,
+    force: bool,
+) -> Result<Applied, OptimizeError> {
+    let plan = plan_of(world, recipe)?;
+    let mut emitted = world.engine().load(&world.source(benchmark)?)?;
+    let fingerprint = emitted.fingerprint()?;
+    let mut warnings = Vec::new();
+    if fingerprint != recipe.program.fingerprint {
+        if !force {
+            return Err(OptimizeError::OtherProgram {
+                recipe: recipe.program.name.clone(),
+                wanted: recipe.program.fingerprint,
+                got: fingerprint,
+            });
+        }
+        warnings.push(format!(
+            "the recipe is for {}, another program: nothing in it was proven for this one",
+            recipe.program.name
+        ));
+    }
+    if recipe.engine != world.engine().name() {
+        warnings.push(format!(
+            "the recipe was made with {}; this is {}",
+            recipe.engine,
+            world.engine().name()
+        ));
+    }
+    if plan.is_default {
+        return Ok(Applied { session: emitted, plan, skipped: Vec::new(), warnings });
+    }
+    let mut walk = Walk::begin(world, benchmark)?;
+    let mut skipped = Vec::new();
+    for &pass in &plan.passes {
+        if let Some(failure) = walk.step(pass)?.failure {
+            skipped.push((world.engine().pass_name(pass).to_owned(), failure.message));
+        }
+    }
+    Ok(Applied { session: walk.into_session()?, plan, skipped, warnings })
+}

@@ -1,0 +1,38 @@
+//! What can go wrong.
+
+use xla_gym_engine::{EngineError, protocol::Fingerprint};
+use xla_gym_env::EnvError;
+
+/// Why a program cannot be optimised.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptimizeError {
+    /// Nobody knows what is to be made small.
+    #[error("{0}")]
+    Objective(String),
+    /// A program that cannot be run, where its time is the objective.
+    #[error("its time cannot be measured: {0}")]
+    NotRunnable(String),
+    /// A recipe for another program.
+    #[error(
+        "the recipe is for another program ({recipe}, fingerprint {wanted}; this one has {got}); \
+         use --force to apply it all the same, or `xla-gym optimize` to make one for this program"
+    )]
+    OtherProgram {
+        /// What the recipe calls its program.
+        recipe: String,
+        /// Of the recipe's program.
+        wanted: Fingerprint,
+        /// Of this program.
+        got: Fingerprint,
+    },
+    /// A recipe that begins elsewhere.
+    #[error("the recipe begins at another start state than this world")]
+    Start,
+    /// The compiler.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The walk among its states.
+    #[error(transparent)]
+    Env(#[from] EnvError),
+}

@@ -1,0 +1,309 @@
+//! Which passes did it.
+
+use xla_gym_engine::{
+    EngineError, Session,
+    protocol::{Observation, Observe, PassId, PipelineOptions},
+};
+use xla_gym_recipe::Recipe;
+use xla_gym_report::{
+    Contribution, Explanation, Figures as StepFigures, FrontPoint, OpcodeRow, StepRow, SummaryRow,
+    Timeline, TimingRows,
+};
+
+use crate::{
+    error::OptimizeError,
+    objective::{Figure, Figures},
+    optimize::Answer,
+    plan::{Judge, Plan, walk},
+    watch::Watch,
+};
+
+/// What each pass does, one after the other.
+pub fn timeline(judge: &Judge, passes: &[PassId]) -> Result<Timeline, OptimizeError> {
+    let mut session = judge.world.session(judge.benchmark)?;
+    let look = Observe::COUNTS.and(Observe::COST);
+    let start = step_figures(&session.observe(look)?);
+    let mut steps = Vec::new();
+    let mut figures = start;
+    for &pass in passes {
+        let name = judge.world.engine().pass_name(pass).to_owned();
+        let (changed, nanos) = match session.apply(pass, look) {
+            Ok(applied) => {
+                if applied.changed {
+                    figures = step_figures(&applied.observation);
+                }
+                (applied.changed, applied.nanos)
+            }
+            // It is left out, as everywhere.
+            Err(EngineError::Pass(_)) => (false, 0),
+            Err(error) => return Err(error.into()),
+        };
+        steps.push(StepRow { pass: name, changed, figures, nanos });
+    }
+    Ok(Timeline { start, steps })
+}
+
+/// What each pass contributed: in its own step, and to the end, which is what is missing there if
+/// it is left out. With `to_the_end`, also to the final program, by a run of the pipeline for each.
+pub fn attribute(
+    judge: &Judge,
+    plan: &Plan,
+    to_the_end: bool,
+    watch: &dyn Watch,
+) -> Result<Vec<Contribution>, OptimizeError> {
+    let timeline = timeline(judge, &plan.passes)?;
+    let whole = judge.judge(plan)?;
+    let operations = timeline.end().operations;
+    let mut before = timeline.start.operations;
+    let mut contributions = Vec::new();
+    watch.counting(plan.passes.len() as u64, "passes");
+    for (index, step) in timeline.steps.iter().enumerate() {
+        let mut rest = plan.clone();
+        rest.passes.remove(index);
+        let state = walk(&judge.world, judge.benchmark, &rest.passes)?;
+        let left_out = state.state().counts.operations as i64 - operations as i64;
+        drop(state);
+        let left_out_final = match (&whole, to_the_end) {
+            (Ok(whole), true) => judge
+                .judge(&rest)?
+                .ok()
+                .map(|without| without.figures.kernels as i64 - whole.figures.kernels as i64),
+            _ => None,
+        };
+        contributions.push(Contribution {
+            position: index + 1,
+            pass: step.pass.clone(),
+            by_step: before as i64 - step.figures.operations as i64,
+            left_out: Some(left_out),
+            left_out_final,
+            seconds: step.nanos as f64 / 1e9,
+        });
+        before = step.figures.operations;
+        watch.at(index as u64 + 1);
+    }
+    watch.done_counting();
+    Ok(contributions)
+}
+
+/// Everything that a report shows.
+pub fn explain(
+    judge: &Judge,
+    answer: &Answer,
+    command: String,
+    watch: &dyn Watch,
+) -> Result<Explanation, OptimizeError> {
+    watch.doing("finding out which passes did it");
+    let plan = &answer.plan;
+    let order = timeline(judge, &plan.passes)?;
+    let default_order = timeline(judge, &judge.own_order)?;
+    let contributions =
+        if plan.is_default { Vec::new() } else { attribute(judge, plan, true, watch)? };
+    watch.doing("counting opcodes");
+    let (opcodes, final_opcodes) = opcodes(judge, plan)?;
+    let recipe = &answer.recipe;
+    Ok(Explanation {
+        title: recipe.program.name.clone(),
+        engine: recipe.engine.clone(),
+        objective: recipe.objective.clone(),
+        command,
+        summary: summary(judge, &answer.figures, &answer.default, recipe),
+        verdicts: verdicts(recipe),
+        order,
+        default_order,
+        contributions,
+        opcodes,
+        final_opcodes,
+        timing: timing(recipe),
+        disabled_passes: recipe.disabled_passes.clone(),
+        recipe_json: serde_json::to_string_pretty(recipe).unwrap_or_default(),
+        notes: recipe.evidence.dropped.iter().map(|note| format!("Dropped: {note}")).collect(),
+        front: front_points(answer),
+        front_axes: recipe.objective.split(',').map(str::to_owned).collect(),
+    })
+}
+
+fn step_figures(seen: &Observation) -> StepFigures {
+    let counts = seen.counts.unwrap_or_default();
+    let cost = seen.cost.as_ref().and_then(|cost| cost.as_ref().ok());
+    StepFigures {
+        operations: counts.operations,
+        instructions: counts.instructions,
+        flops: cost.map_or(0.0, |cost| cost.flops + cost.transcendentals),
+        bytes: cost.map_or(0.0, |cost| cost.bytes_accessed),
+    }
+}
+
+/// The figures side by side; `start` where it means something.
+pub fn summary(
+    judge: &Judge,
+    figures: &Figures,
+    default: &Figures,
+    recipe: &Recipe,
+) -> Vec<SummaryRow> {
+    let mut rows = Vec::new();
+    for figure in Figure::ALL {
+        let (Some(before), Some(now)) = (default.get(figure), figures.get(figure)) else {
+            continue;
+        };
+        let (name, start, ratio) = match figure {
+            Figure::Operations => {
+                ("operations, order", Some(judge.initial), judge.order(figures).value())
+            }
+            Figure::Legal => (
+                "operations, legal",
+                Some(judge.bare.middle.operations),
+                judge.legal(figures).value(),
+            ),
+            Figure::Kernels => ("kernels", None, Some(before / now.max(1.0))),
+            Figure::Flops => ("flops of the final program", None, share(before, now)),
+            Figure::Bytes => ("bytes of the final program", None, share(before, now)),
+            Figure::RunTime => ("run-time, µs", None, share(before, now)),
+            Figure::CompileTime => ("compile-time, ms", None, share(before, now)),
+        };
+        let unit = match figure {
+            Figure::RunTime => 1e-3,
+            Figure::CompileTime => 1e-6,
+            _ => 1.0,
+        };
+        let note = match (figure, &recipe.evidence.timing) {
+            (Figure::Operations | Figure::Legal, _) if ratio.is_some() => {
+                "ratio of what was removed".to_owned()
+            }
+            (Figure::RunTime, Some(timing)) => noise(timing.run.within_noise),
+            (Figure::CompileTime, Some(timing)) => noise(timing.compile.within_noise),
+            _ => String::new(),
+        };
+        rows.push(SummaryRow {
+            name: name.to_owned(),
+            start: start.map(|start| start as f64),
+            default: before * unit,
+            result: now * unit,
+            ratio,
+            note,
+        });
+    }
+    rows
+}
+
+fn share(before: f64, now: f64) -> Option<f64> {
+    (now > 0.0).then(|| before / now)
+}
+
+fn noise(within: bool) -> String {
+    if within { "within the noise".to_owned() } else { String::new() }
+}
+
+fn verdicts(recipe: &Recipe) -> Vec<(String, bool, String)> {
+    let Some(outputs) = &recipe.evidence.outputs else {
+        return Vec::new();
+    };
+    let compared = match &outputs.verdict {
+        xla_gym_oracle::Verdict::NotComparable { reason } => {
+            ("outputs are equal".to_owned(), false, format!("not comparable: {reason}"))
+        }
+        _ => (
+            "outputs are equal".to_owned(),
+            outputs.is_equal(),
+            format!(
+                "{} elements on {} sets of inputs, largest difference {:.1e} of the tolerance",
+                outputs.elements, outputs.trials, outputs.worst
+            ),
+        ),
+    };
+    vec![
+        ("XLA's verifier accepts it".to_owned(), true, "after every pass".to_owned()),
+        (
+            "XLA compiles it".to_owned(),
+            true,
+            "with the passes left out that it replaces".to_owned(),
+        ),
+        compared,
+    ]
+}
+
+fn timing(recipe: &Recipe) -> Option<TimingRows> {
+    let timing = recipe.evidence.timing.as_ref()?;
+    let mut rows = Vec::new();
+    let mut sentences = Vec::new();
+    for (name, paired) in [("run", &timing.run), ("compile", &timing.compile)] {
+        for (side, series) in [("XLA's own", paired.default), ("result", paired.result)] {
+            rows.push((
+                format!("{name}, {side}"),
+                series.median,
+                series.lower_quartile,
+                series.upper_quartile,
+            ));
+        }
+        let controls: Vec<String> =
+            paired.controls.iter().map(|control| format!("{:.3}", control.speedup)).collect();
+        sentences.push(format!(
+            "{name}: {:.3}× as fast (95% interval {:.3} to {:.3}); XLA's own beside itself: {}.{}",
+            paired.speedup,
+            paired.interval.0,
+            paired.interval.1,
+            controls.join(", "),
+            if paired.within_noise { " The difference is within the noise." } else { "" },
+        ));
+    }
+    Some(TimingRows { rows, sentences })
+}
+
+fn front_points(answer: &Answer) -> Vec<FrontPoint> {
+    let figures: Vec<Figure> =
+        answer.recipe.objective.split(',').filter_map(|name| name.parse().ok()).collect();
+    let point = |label: &str, values: &Figures, chosen: bool| FrontPoint {
+        label: label.to_owned(),
+        values: figures.iter().map(|figure| values.get(*figure).unwrap_or(f64::NAN)).collect(),
+        chosen,
+    };
+    if answer.front.is_empty() {
+        return Vec::new();
+    }
+    let mut points = vec![point("XLA's own", &answer.default, answer.plan.is_default)];
+    for proven in &answer.front {
+        let plan = &proven.judged.plan;
+        let label = format!("{} passes, {} left out", plan.passes.len(), plan.disabled.len());
+        points.push(point(&label, &proven.judged.figures, *plan == answer.plan));
+    }
+    points
+}
+
+/// Opcodes at the end of the order, and of the final program: start, default, result.
+fn opcodes(judge: &Judge, plan: &Plan) -> Result<(Vec<OpcodeRow>, Vec<OpcodeRow>), OptimizeError> {
+    let mut emitted = judge.emitted()?;
+    let start = counts(&mut judge.world.session(judge.benchmark)?)?;
+    let default =
+        counts(&mut walk(&judge.world, judge.benchmark, &judge.own_order)?.into_session()?)?;
+    let default_end = final_counts(&mut emitted, &[])?;
+    if plan.is_default {
+        let at_end = rows(judge, &start, &default, &default);
+        return Ok((at_end, rows(judge, &[], &default_end, &default_end)));
+    }
+    let mut session = judge.session(plan)?;
+    let result = counts(&mut session)?;
+    let result_end = final_counts(&mut session, &plan.disabled)?;
+    Ok((rows(judge, &start, &default, &result), rows(judge, &[], &default_end, &result_end)))
+}
+
+fn counts(session: &mut Session) -> Result<Vec<u32>, OptimizeError> {
+    Ok(session.observe(Observe::OPCODES)?.opcodes.unwrap_or_default())
+}
+
+fn final_counts(session: &mut Session, disable: &[String]) -> Result<Vec<u32>, OptimizeError> {
+    let options = PipelineOptions { disable: disable.to_vec(), ..PipelineOptions::default() };
+    let report = session.scratch()?.pipeline(&options, Observe::OPCODES)?;
+    Ok(report.end.and_then(|end| end.opcodes).unwrap_or_default())
+}
+
+fn rows(judge: &Judge, start: &[u32], default: &[u32], result: &[u32]) -> Vec<OpcodeRow> {
+    let at = |counts: &[u32], index: usize| u64::from(counts.get(index).copied().unwrap_or(0));
+    let names = &judge.world.engine().hello().opcodes;
+    let row = |(index, name): (usize, &String)| OpcodeRow {
+        opcode: name.clone(),
+        start: at(start, index),
+        default: at(default, index),
+        result: at(result, index),
+    };
+    let any = |row: &OpcodeRow| row.start + row.default + row.result > 0;
+    names.iter().enumerate().map(row).filter(any).collect()
+}

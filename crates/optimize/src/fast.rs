@@ -1,0 +1,258 @@
+//! Looks for what is fast, by the clock.
+//!
+//! Neither operations nor bytes tell how fast a program is, so candidates of many kinds are compiled
+//! and run beside the default, the best are changed a little and run again.
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use xla_gym_engine::protocol::{Array, PassId};
+use xla_gym_search::Candidate;
+
+use crate::{
+    error::OptimizeError,
+    objective::{Figures, Objective},
+    plan::{Judge, Judged, Plan, optional},
+    race::{Runner, race},
+    watch::Watch,
+};
+
+/// Rounds of a first heat.
+const HEAT: usize = 5;
+
+/// How many stay in the race.
+const KEPT: usize = 5;
+
+/// What is known of a plan that was run.
+struct Entry {
+    judged: Judged,
+    runner: Runner,
+    value: f64,
+}
+
+/// A race against the clock.
+pub struct FastSearch<'a> {
+    /// Of which program.
+    pub judge: &'a Judge,
+    /// What is to be made small.
+    pub objective: &'a Objective,
+    /// On which inputs.
+    pub inputs: &'a [Array],
+    /// With which luck.
+    pub seed: u64,
+    /// When it is over.
+    pub deadline: Instant,
+    /// Whether somebody wants it to end.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// What came of it.
+pub struct Fast {
+    /// The best plans that were run, the best first. Their times are from the last heat.
+    pub plans: Vec<Judged>,
+    /// The default's figures with its times.
+    pub default: Figures,
+    /// Those that could not, with the reason.
+    pub dropped: Vec<String>,
+}
+
+impl FastSearch<'_> {
+    /// Runs it, on orders that a search found to begin with.
+    pub fn run(&self, orders: &[Candidate], watch: &dyn Watch) -> Result<Fast, OptimizeError> {
+        let begin = Instant::now();
+        let time = self.deadline.saturating_duration_since(begin);
+        let mut default = match Runner::new(self.judge, &Plan::default_way(), self.inputs)? {
+            Ok(runner) => runner,
+            Err(reason) => return Err(OptimizeError::NotRunnable(reason)),
+        };
+        race(&mut [&mut default], HEAT, &|| false);
+        let mut figures = self.judge.default_figures;
+        figures.run_nanos = Some(default.median());
+        figures.compile_nanos = Some(default.compile_nanos);
+
+        let mut state = State {
+            entries: Vec::new(),
+            seen: self.judge.default.end_fingerprint.into_iter().collect(),
+            default,
+            figures,
+            tried: 0,
+            dropped: Vec::new(),
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let plans = self.beginners(orders);
+        watch.counting(time.as_secs(), "seconds");
+        let on = |share: f64| begin.elapsed() < time.mul_f64(share) && !(self.stop)();
+        for plan in plans {
+            if !on(0.5) {
+                break;
+            }
+            self.heat(&mut state, &plan, watch)?;
+            watch.at(begin.elapsed().as_secs());
+        }
+        let mut idle = 0;
+        while on(0.8) && !state.entries.is_empty() && idle < 50 {
+            let plan = self.changed(&state, orders, &mut rng);
+            idle = if self.heat(&mut state, &plan, watch)? { 0 } else { idle + 1 };
+            watch.at(begin.elapsed().as_secs());
+        }
+        watch.doing(&format!("running the best of {}", state.tried));
+        self.last_heat(&mut state, &|| !on(1.0));
+        watch.done_counting();
+        Ok(Fast {
+            plans: state.entries.into_iter().map(|entry| entry.judged).collect(),
+            default: state.figures,
+            dropped: state.dropped,
+        })
+    }
+
+    /// What to begin with.
+    fn beginners(&self, orders: &[Candidate]) -> Vec<Plan> {
+        let mut plans = vec![
+            Plan::instead(Vec::new()),
+            Plan::instead(self.judge.own_order.clone()),
+            Plan::before(Vec::new()),
+        ];
+        // The better orders early, since time may be short.
+        for (index, order) in orders.iter().enumerate() {
+            plans.push(Plan::instead(order.passes.clone()));
+            if index.is_multiple_of(2) {
+                plans.push(Plan::before(order.passes.clone()));
+            }
+            if let Some(name) = self.worth_disabling().get(index) {
+                plans.push(without(name));
+            }
+        }
+        plans.extend(self.worth_disabling().iter().skip(orders.len()).map(|name| without(name)));
+        plans
+    }
+
+    /// Optional passes that did something in the compiler's own run.
+    fn worth_disabling(&self) -> Vec<String> {
+        let did = |name: &String| {
+            self.judge.default.passes.iter().any(|pass| pass.changed && pass.pass == *name)
+        };
+        optional().into_iter().filter(did).collect()
+    }
+
+    /// One of the best, a little different.
+    fn changed(&self, state: &State, orders: &[Candidate], rng: &mut ChaCha8Rng) -> Plan {
+        let parents = state.entries.len().min(3);
+        let mut plan = state.entries[rng.random_range(0..parents)].judged.plan.clone();
+        plan.is_default = false;
+        let names = self.worth_disabling();
+        match rng.random_range(0..5) {
+            0 | 1 if !names.is_empty() => {
+                let name = &names[rng.random_range(0..names.len())];
+                if let Some(at) = plan.disabled.iter().position(|other| other == name) {
+                    plan.disabled.remove(at);
+                } else {
+                    plan.disabled.push(name.clone());
+                    plan.disabled.sort();
+                }
+            }
+            2 if !plan.passes.is_empty() => {
+                plan.passes.remove(rng.random_range(0..plan.passes.len()));
+            }
+            3 if !orders.is_empty() => {
+                plan.passes = orders[rng.random_range(0..orders.len())].passes.clone();
+            }
+            _ => {
+                let at = rng.random_range(0..=plan.passes.len());
+                let passes: &[PassId] = self.judge.world.actions();
+                plan.passes.insert(at, passes[rng.random_range(0..passes.len())]);
+            }
+        }
+        plan
+    }
+
+    /// Compiles a plan and runs it beside the default; false if the same program was tried.
+    fn heat(
+        &self,
+        state: &mut State,
+        plan: &Plan,
+        watch: &dyn Watch,
+    ) -> Result<bool, OptimizeError> {
+        let best = state.entries.first().map_or(1.0, |entry| entry.value);
+        watch.doing(&format!("running, best {:.3} of the default", best.min(1.0)));
+        let mut judged = match self.judge.judge(plan)? {
+            Ok(judged) => judged,
+            Err(reason) => {
+                state.dropped.push(format!("an order of {} passes: {reason}", plan.passes.len()));
+                return Ok(false);
+            }
+        };
+        if judged.end.is_some_and(|end| !state.seen.insert(end)) {
+            return Ok(false);
+        }
+        let mut runner = match Runner::new(self.judge, &judged.plan, self.inputs)? {
+            Ok(runner) => runner,
+            Err(reason) => {
+                state.dropped.push(format!("an order of {} passes: {reason}", plan.passes.len()));
+                return Ok(true);
+            }
+        };
+        state.tried += 1;
+        state.default.rounds.clear();
+        race(&mut [&mut state.default, &mut runner], HEAT, &|| false);
+        self.rate(&mut judged, &runner, &state.default, &state.figures);
+        let value = self.objective.value(&judged.figures, &state.figures);
+        if runner.broken.is_none() && value.is_finite() {
+            state.entries.push(Entry { judged, runner, value });
+            state.sort();
+        }
+        Ok(true)
+    }
+
+    /// Times relative to the default in the same heat.
+    fn rate(&self, judged: &mut Judged, runner: &Runner, default: &Runner, figures: &Figures) {
+        let (ratio, _) = crate::stats::speedup(&default.rounds, &runner.rounds);
+        judged.figures.run_nanos = figures.run_nanos.map(|nanos| nanos / ratio);
+        judged.figures.compile_nanos = Some(runner.compile_nanos);
+    }
+
+    /// All that are left, together, for longer.
+    fn last_heat(&self, state: &mut State, over: &dyn Fn() -> bool) {
+        let State { entries, default, figures, .. } = state;
+        default.rounds.clear();
+        let mut racing: Vec<&mut Runner> = vec![default];
+        for entry in entries.iter_mut() {
+            entry.runner.rounds.clear();
+            racing.push(&mut entry.runner);
+        }
+        race(&mut racing, 100, over);
+        for entry in entries.iter_mut() {
+            self.rate(&mut entry.judged, &entry.runner, default, figures);
+            entry.value = self.objective.value(&entry.judged.figures, figures);
+        }
+        state.sort();
+    }
+}
+
+/// The untouched program, without one pass of the pipeline.
+fn without(name: &str) -> Plan {
+    Plan { disabled: vec![name.to_owned()], ..Plan::default() }
+}
+
+struct State {
+    entries: Vec<Entry>,
+    /// Final programs that were run.
+    seen: HashSet<xla_gym_engine::protocol::Fingerprint>,
+    default: Runner,
+    figures: Figures,
+    tried: u64,
+    dropped: Vec<String>,
+}
+
+impl State {
+    fn sort(&mut self) {
+        self.entries.sort_by(|a, b| a.value.total_cmp(&b.value));
+        self.entries.truncate(KEPT);
+    }
+}
+
+/// How long the clock may run if nobody says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(120);

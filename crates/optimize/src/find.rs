@@ -1,0 +1,160 @@
+//! Looks for orders, and sends the best through the real pipeline.
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use xla_gym_engine::{on_all_cores, protocol::PassId};
+use xla_gym_search::{Budget, Candidate, Goal, Method, Policy, Search, StopReason, search};
+
+use crate::{
+    error::OptimizeError,
+    plan::{Judge, Judged, Plan},
+    watch::Watch,
+};
+
+/// What tidies up after passes that make a program legal.
+const CLEANING: [&str; 4] = ["algsimp", "constant_folding", "cse", "dce"];
+
+/// How many of the best also go before the untouched pipeline.
+const BEFORE: usize = 2;
+
+/// What to look for, and how.
+pub struct Looking<'a> {
+    /// What is to be made small.
+    pub goal: Goal,
+    /// How.
+    pub method: Method,
+    /// How much it may take.
+    pub budget: Budget,
+    /// With which luck.
+    pub seed: u64,
+    /// Which passes look promising, if somebody knows.
+    pub policy: Option<Arc<dyn Policy>>,
+    /// Orders that are tried first.
+    pub first: Vec<Vec<PassId>>,
+    /// Whether to search also from the program made legal.
+    pub also_legal: bool,
+    /// Set by whoever wants it to end.
+    pub stop: &'a Arc<AtomicBool>,
+}
+
+/// What a search came to.
+pub struct Looked {
+    /// The best orders.
+    pub orders: Vec<Candidate>,
+    /// Passes that were charged.
+    pub passes: u64,
+    /// How long it took.
+    pub time: Duration,
+    /// Why it ended.
+    pub stopped: StopReason,
+}
+
+/// Searches from the start, and from the program made legal first: what the pipeline adds later
+/// cannot be tidied up any more, but it is not always needed.
+pub fn look(
+    judge: &Judge,
+    looking: &Looking<'_>,
+    watch: &dyn Watch,
+) -> Result<Looked, OptimizeError> {
+    let legalising = judge.legalising(&judge.bare);
+    let mut prefixes = vec![Vec::new()];
+    if looking.also_legal && !legalising.is_empty() {
+        prefixes.push(legalising);
+    }
+    let parts = prefixes.len() as u64;
+    if let Some(passes) = looking.budget.passes {
+        watch.counting(passes, "passes");
+    }
+    let mut looked = Looked {
+        orders: Vec::new(),
+        passes: 0,
+        time: Duration::ZERO,
+        stopped: StopReason::Exhausted,
+    };
+    let mut by_prefix = Vec::new();
+    for prefix in prefixes {
+        let task = Search {
+            world: &judge.world,
+            benchmark: judge.benchmark,
+            budget: Budget {
+                passes: looking.budget.passes.map(|passes| passes / parts),
+                time: looking.budget.time.map(|time| time / parts as u32),
+            },
+            seed: looking.seed,
+            goal: looking.goal.clone(),
+            policy: looking.policy.clone(),
+            prefix,
+            first: looking.first.clone(),
+            stop: looking.stop.clone(),
+        };
+        let before = looked.passes;
+        let found = search(&task, &*looking.method.optimizer(), &|charged, lowest| {
+            if lowest.is_finite() {
+                watch.doing(&format!("searching, {:.1}% of the start", lowest * 100.0));
+            }
+            watch.at(before + charged);
+        })?;
+        looked.passes += found.passes;
+        looked.time += found.time;
+        looked.stopped = looked.stopped.max(found.stopped);
+        by_prefix.push(found.candidates.into_iter());
+    }
+    watch.done_counting();
+    // The best of each search in turn.
+    loop {
+        let before = looked.orders.len();
+        looked.orders.extend(by_prefix.iter_mut().filter_map(Iterator::next));
+        if looked.orders.len() == before {
+            return Ok(looked);
+        }
+    }
+}
+
+/// What became of candidates in the real pipeline.
+#[derive(Default)]
+pub struct Sent {
+    /// Those that came through.
+    pub judged: Vec<Judged>,
+    /// Those that did not, with the reason.
+    pub dropped: Vec<String>,
+}
+
+/// Sends orders through the pipeline, instead of its optional passes. With `variants`, also the same
+/// made legal and cleaned up before, and the best of them before the untouched pipeline.
+pub fn send(judge: &Judge, orders: &[Candidate], variants: bool) -> Result<Sent, OptimizeError> {
+    let cleaning = judge.world.engine().passes(CLEANING)?;
+    let results = on_all_cores(orders.len(), |index| {
+        let order = &orders[index].passes;
+        let mut plans = vec![Plan::instead(order.clone())];
+        let mut walk = crate::plan::walk(&judge.world, judge.benchmark, order)?;
+        if variants && let Ok(run) = judge.pipeline(&mut walk, &crate::plan::optional())? {
+            let legalising = judge.legalising(&run);
+            if !legalising.is_empty() {
+                // What the pipeline has to add in order to make the program legal can be added
+                // before, and cleaned up after.
+                plans.push(Plan::instead([&order[..], &legalising, &cleaning].concat()));
+            }
+        }
+        if variants && index < BEFORE {
+            plans.push(Plan::before(order.clone()));
+        }
+        drop(walk);
+        plans.into_iter().map(|plan| judge.judge(&plan)).collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut sent = Sent::default();
+    for (order, results) in orders.iter().zip(results) {
+        for result in results {
+            match result {
+                Ok(judged) => sent.judged.push(judged),
+                Err(reason) => {
+                    sent.dropped
+                        .push(format!("an order of {} passes: {reason}", order.passes.len()));
+                }
+            }
+        }
+    }
+    Ok(sent)
+}

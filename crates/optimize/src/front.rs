@@ -1,0 +1,72 @@
+//! Results of which none beats another in everything.
+
+use crate::{
+    objective::{Figures, Objective},
+    plan::{Judged, Plan},
+};
+
+/// The most that are returned: each is proven by running it.
+const MOST: usize = 8;
+
+/// Those of which no other is as good in all figures of the objective and better in one. The
+/// default takes part.
+pub fn front(objective: &Objective, judged: &[Judged], default: &Figures) -> Vec<Judged> {
+    let own = Judged { plan: Plan::default_way(), figures: *default, end: None };
+    let mut all = judged.to_vec();
+    all.push(own);
+    let values = |judged: &Judged| -> Vec<f64> {
+        let value = |figure| judged.figures.get(figure).unwrap_or(f64::INFINITY);
+        objective.figures().map(value).collect()
+    };
+    let mut front: Vec<(Vec<f64>, Judged)> = Vec::new();
+    for judged in &all {
+        let own = values(judged);
+        let beaten = |other: &Judged| {
+            let other = values(other);
+            other.iter().zip(&own).all(|(a, b)| a <= b) && other != own
+        };
+        let known = front.iter().any(|(other, _)| *other == own);
+        if !known && !all.iter().any(beaten) {
+            front.push((own, judged.clone()));
+        }
+    }
+    front.sort_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    // Evenly along the front, its ends included.
+    if front.len() > MOST {
+        let last = front.len() - 1;
+        let kept: Vec<usize> = (0..MOST).map(|i| i * last / (MOST - 1)).collect();
+        front = kept.into_iter().map(|index| front[index].clone()).collect();
+    }
+    front.into_iter().map(|(_, judged)| judged).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beaten_in_everything_is_not_on_the_front() {
+        let figures = |legal, kernels| Figures {
+            operations: 0,
+            legal,
+            kernels,
+            flops: None,
+            bytes: None,
+            run_nanos: None,
+            compile_nanos: None,
+        };
+        let judged = |legal, kernels| Judged {
+            plan: Plan::default(),
+            figures: figures(legal, kernels),
+            end: None,
+        };
+        let all = [judged(10, 5), judged(9, 6), judged(10, 6), judged(8, 9), judged(9, 6)];
+        let objective: Objective = "legal,kernels".parse().unwrap();
+        let kept = |default| -> Vec<(u64, u64)> {
+            let front = front(&objective, &all, &default);
+            front.iter().map(|judged| (judged.figures.legal, judged.figures.kernels)).collect()
+        };
+        assert_eq!(kept(figures(12, 12)), [(8, 9), (9, 6), (10, 5)]);
+        assert_eq!(kept(figures(1, 1)), [(1, 1)]);
+    }
+}

@@ -1,0 +1,37 @@
+//! The best pass order for a program: found, proven, shortened, measured and explained.
+//!
+//! [`optimize`] is the main job of the software. It searches for orders, sends the best through the
+//! compiler's real pipeline without its optional passes, and takes the one that does best there by
+//! an [`Objective`]. Where time is the objective, candidates are compiled and raced.
+//!
+//! Invariants: an answer is never worse than the default by its objective; it is verified, compiled
+//! and run beside the original before it is given; what could not be proven is dropped and named.
+
+#![forbid(unsafe_code)]
+
+mod apply;
+mod coreset;
+mod error;
+mod explain;
+mod fast;
+mod find;
+mod front;
+mod objective;
+mod optimize;
+mod plan;
+mod race;
+mod shorten;
+mod stats;
+mod watch;
+
+pub use apply::{Applied, apply, plan_of};
+pub use coreset::{Coreset, Covering, coreset};
+pub use error::OptimizeError;
+pub use explain::{attribute, explain, summary, timeline};
+pub use objective::{Figure, Figures, Objective};
+pub use optimize::{Answer, Proven, Task, optimize};
+pub use plan::{Judge, Judged, Plan, optional, walk};
+pub use race::measure;
+pub use shorten::shorten;
+pub use stats::{median, series, speedup};
+pub use watch::Watch;

@@ -1,0 +1,251 @@
+//! Passes to run, and passes to leave out: what a recipe comes down to.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use xla_gym_engine::{
+    EngineError, Session,
+    protocol::{Fingerprint, Observe, PassId},
+};
+use xla_gym_env::{Walk, World};
+use xla_gym_oracle::{Options, Reference, Report};
+use xla_gym_score::{DefaultRun, OPTIONAL, Ratio, default_passes, run_default};
+
+use crate::{error::OptimizeError, objective::Figures};
+
+/// Passes to run on a program, and passes of the compiler's own pipeline to leave out afterwards.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Plan {
+    /// To run, from the start state of the world.
+    pub passes: Vec<PassId>,
+    /// To leave out.
+    pub disabled: Vec<String>,
+    /// Whether it is the compiler's own way: its pipeline on the program as emitted.
+    pub is_default: bool,
+}
+
+impl Plan {
+    /// The compiler's own way.
+    pub fn default_way() -> Plan {
+        Plan { is_default: true, ..Plan::default() }
+    }
+
+    /// These passes instead of the pipeline's optional ones.
+    pub fn instead(passes: Vec<PassId>) -> Plan {
+        Plan { passes, disabled: optional(), is_default: false }
+    }
+
+    /// These passes before the untouched pipeline.
+    pub fn before(passes: Vec<PassId>) -> Plan {
+        Plan { passes, ..Plan::default() }
+    }
+}
+
+/// The pipeline's optional passes.
+pub fn optional() -> Vec<String> {
+    OPTIONAL.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// A plan, and what the pipeline makes of it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The plan, without passes that do nothing.
+    pub plan: Plan,
+    /// What comes out.
+    pub figures: Figures,
+    /// The final program.
+    pub end: Option<Fingerprint>,
+}
+
+/// A program as emitted, what the compiler itself makes of it, and a memory of what it makes of
+/// other states of it.
+pub struct Judge {
+    /// Where it is walked.
+    pub world: Arc<World>,
+    /// Which of the programs there.
+    pub benchmark: usize,
+    /// The program as emitted.
+    emitted: Mutex<Session>,
+    /// What the compiler does with it.
+    pub default: DefaultRun,
+    /// What it does without its optional passes.
+    pub bare: DefaultRun,
+    /// The compiler's own optimisation passes, as passes of ours.
+    pub own_order: Vec<PassId>,
+    /// What comes of the default.
+    pub default_figures: Figures,
+    /// Operations at the start.
+    pub initial: u64,
+    known: Mutex<HashMap<(Fingerprint, Vec<String>), Result<DefaultRun, String>>>,
+    pipelines: AtomicU64,
+    reference: Mutex<Option<(Options, Arc<Reference>)>>,
+    compared: Mutex<HashMap<(Options, Plan), Report>>,
+}
+
+impl Judge {
+    /// Runs the compiler's own pipeline.
+    pub fn new(world: &Arc<World>, benchmark: usize) -> Result<Judge, OptimizeError> {
+        let mut emitted = world.engine().load(&world.source(benchmark)?)?;
+        let default = run_default(&mut emitted, &[])?;
+        let bare = run_default(&mut emitted, &optional())?;
+        let own_order = default_passes(&emitted, &default)?;
+        let by_default = walk(world, benchmark, &own_order)?;
+        let operations = by_default.state().counts.operations;
+        Ok(Judge {
+            default_figures: figures(operations, &default),
+            initial: world.start_state(benchmark)?.counts.operations,
+            world: world.clone(),
+            benchmark,
+            emitted: Mutex::new(emitted),
+            default,
+            bare,
+            own_order,
+            known: Mutex::default(),
+            pipelines: AtomicU64::new(2),
+            reference: Mutex::default(),
+            compared: Mutex::default(),
+        })
+    }
+
+    /// A session of its own with the program as emitted.
+    pub fn emitted(&self) -> Result<Session, OptimizeError> {
+        Ok(self.emitted.lock().unwrap_or_else(PoisonError::into_inner).fork()?)
+    }
+
+    /// Instructions of the program as emitted.
+    pub fn emitted_instructions(&self) -> Result<u64, OptimizeError> {
+        let seen = self.emitted()?.observe(Observe::COUNTS)?;
+        Ok(seen.counts.map_or(0, |counts| counts.instructions))
+    }
+
+    /// Runs of the whole pipeline so far.
+    pub fn pipelines(&self) -> u64 {
+        self.pipelines.load(Ordering::Relaxed)
+    }
+
+    /// What the pipeline makes of a plan. None if the compiler refuses it, with the reason.
+    pub fn judge(&self, plan: &Plan) -> Result<Result<Judged, String>, OptimizeError> {
+        if plan.is_default {
+            let (plan, figures, end) = (plan.clone(), self.default_figures, None);
+            return Ok(Ok(Judged { plan, figures, end }));
+        }
+        let mut walk = walk(&self.world, self.benchmark, &plan.passes)?;
+        let plan = Plan { passes: walk.path().collect(), ..plan.clone() };
+        let operations = walk.state().counts.operations;
+        let run = match self.pipeline(&mut walk, &plan.disabled)? {
+            Ok(run) => run,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        Ok(Ok(Judged { plan, figures: figures(operations, &run), end: run.end_fingerprint }))
+    }
+
+    /// What the pipeline does with a state, remembered.
+    pub fn pipeline(
+        &self,
+        walk: &mut Walk,
+        disabled: &[String],
+    ) -> Result<Result<DefaultRun, String>, OptimizeError> {
+        let key = (walk.state().id, disabled.to_vec());
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(run) = known().get(&key) {
+            return Ok(run.clone());
+        }
+        self.pipelines.fetch_add(1, Ordering::Relaxed);
+        let run = match run_default(walk.session()?, disabled) {
+            Ok(run) => Ok(run),
+            Err(error @ EngineError::Interrupted) => return Err(error.into()),
+            Err(error) => Err(error.to_string()),
+        };
+        known().insert(key, run.clone());
+        Ok(run)
+    }
+
+    /// What the program as emitted computes, remembered.
+    pub fn reference(&self, options: Options) -> Result<Arc<Reference>, OptimizeError> {
+        let mut known = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, reference)) = known.as_ref().filter(|(other, _)| *other == options) {
+            return Ok(reference.clone());
+        }
+        let reference = Arc::new(Reference::new(&mut self.emitted()?, options)?);
+        *known = Some((options, reference.clone()));
+        Ok(reference)
+    }
+
+    /// Whether a plan computes the same as the program as emitted, remembered.
+    pub fn compare(&self, plan: &Plan, options: Options) -> Result<Report, OptimizeError> {
+        let key = (options, plan.clone());
+        let known = || self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(report) = known().get(&key) {
+            return Ok(report.clone());
+        }
+        let reference = self.reference(options)?;
+        let report = reference.compare(&mut self.session(plan)?, &plan.disabled)?;
+        known().insert(key, report.clone());
+        Ok(report)
+    }
+
+    /// A session with the program after a plan's passes.
+    pub fn session(&self, plan: &Plan) -> Result<Session, OptimizeError> {
+        if plan.is_default {
+            return self.emitted();
+        }
+        Ok(walk(&self.world, self.benchmark, &plan.passes)?.into_session()?)
+    }
+
+    /// What the pipeline does in order to make a state legal, as passes of ours.
+    pub fn legalising(&self, run: &DefaultRun) -> Vec<PassId> {
+        run.passes[..run.passes_before_layout]
+            .iter()
+            .filter(|pass| pass.changed)
+            .filter_map(|pass| self.world.engine().pass(&pass.pass).ok())
+            .collect()
+    }
+
+    /// Operations at the end of the order.
+    pub fn order(&self, figures: &Figures) -> Ratio {
+        Ratio {
+            initial: self.initial,
+            default: self.default_figures.operations,
+            result: figures.operations,
+        }
+    }
+
+    /// Operations just before layout assignment.
+    pub fn legal(&self, figures: &Figures) -> Ratio {
+        Ratio {
+            initial: self.bare.middle.operations,
+            default: self.default_figures.legal,
+            result: figures.legal,
+        }
+    }
+}
+
+fn figures(operations: u64, run: &DefaultRun) -> Figures {
+    Figures {
+        operations,
+        legal: run.middle.operations,
+        kernels: run.end.operations,
+        flops: run.end_cost.map(|cost| cost.flops + cost.transcendentals),
+        bytes: run.end_cost.map(|cost| cost.bytes_accessed),
+        run_nanos: None,
+        compile_nanos: None,
+    }
+}
+
+/// Walks an order; passes that fail are left out.
+pub fn walk(
+    world: &Arc<World>,
+    benchmark: usize,
+    passes: &[PassId],
+) -> Result<Walk, OptimizeError> {
+    let mut walk = Walk::begin(world, benchmark)?;
+    for &pass in passes {
+        walk.step(pass)?;
+    }
+    Ok(walk)
+}

@@ -1,0 +1,182 @@
+//! What can go wrong, and what to do about it.
+
+use std::{io, path::PathBuf};
+
+use xla_gym_protocol::Fingerprint;
+
+use crate::{believable::Doubt, written::Unreadable};
+
+/// Why a recipe cannot be read from its file or written to it.
+#[derive(Debug, thiserror::Error)]
+pub enum RecipeError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}; check the name and that you may read it", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is no recipe, or one of another version.
+    #[error("{}: {source}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: Unreadable,
+    },
+    /// The file cannot be written.
+    #[error(
+        "cannot write {}: {source}; check that its folder is there, that you may write to it, and \
+         the space on its disk", path.display()
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The recipe would not be the same when it is read again.
+    #[error("{} is not written: {doubt}", path.display())]
+    Doubtful {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        doubt: Doubt,
+    },
+}
+
+/// Why recipes cannot be looked up or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The path names a folder, a device or a pipe.
+    #[error(
+        "{} is not a file; name a file for the recipes, such as {}", path.display(),
+        path.join("recipes.db").display()
+    )]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder of the file is not there and cannot be made.
+    #[error("cannot make the folder of {}: {source}; make it, or name another file", path.display())]
+    Folder {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file cannot be opened, neither to write nor to read.
+    #[error(
+        "cannot open {}: {source}; check that you may write to it and to its folder, or name \
+         another file", path.display()
+    )]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The file is a database, but not one of recipes.
+    #[error("{} is a database of another program; name another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "{} has format {found} and this version reads up to {known}; use a newer version, or name \
+         another file", path.display()
+    )]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format that is understood.
+        known: i64,
+    },
+    /// The file is broken and cannot be moved out of the way.
+    #[error("{} is broken and cannot be moved aside: {source}; remove it", path.display())]
+    MoveAside {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A look-up failed.
+    #[error(
+        "cannot read the recipes in {}: {source}; remove the file if this persists",
+        path.display()
+    )]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// A recipe in the file is not one that this version understands.
+    #[error(
+        "cannot understand the recipe for program {fingerprint} in {}: {source}; forget that \
+         program's recipes, or remove the file", path.display()
+    )]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The program.
+        fingerprint: Fingerprint,
+        /// Why.
+        source: Unreadable,
+    },
+    /// A change of the file failed. Nothing was changed.
+    #[error(
+        "cannot write to {}: {source}; check the space on its disk, and that no other program \
+         holds it", path.display()
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The file could only be opened to read.
+    #[error(
+        "{} can only be read: {reason}; check that you may write to it and to its folder, and the \
+         space on its disk, or name another file", path.display()
+    )]
+    OnlyRead {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The recipe is not believable, so it is not kept.
+    #[error("the recipe for {program} is not kept: {doubt}")]
+    Doubtful {
+        /// The name of its program.
+        program: String,
+        /// Why.
+        doubt: Doubt,
+    },
+    /// Recipes cannot be written out.
+    #[error("cannot write out the recipes of {}: {source}; check the space and try again", path.display())]
+    Export {
+        /// The store's file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Recipes cannot be read in.
+    #[error(
+        "cannot read line {line} of the recipes for {}: {source}; those before it are kept, and \
+         it does no harm to read them again", path.display()
+    )]
+    Import {
+        /// The store's file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        source: io::Error,
+    },
+}

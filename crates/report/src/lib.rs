@@ -1,0 +1,22 @@
+//! What a pass order gained, and which pass brought it.
+//!
+//! An [`Explanation`] is plain data that whoever ran the compiler fills in. It becomes a web page
+//! in one file ([`Explanation::html`]: no script, no font, no network) or tables for a terminal
+//! ([`Explanation::text`]). This crate runs nothing and judges nothing beyond comparing figures;
+//! of every figure, less is better.
+
+#![forbid(unsafe_code)]
+
+mod axis;
+mod chart;
+mod explanation;
+mod headline;
+mod html;
+mod markup;
+mod numbers;
+mod text;
+
+pub use explanation::{
+    Contribution, Explanation, Figures, FrontPoint, OpcodeRow, StepRow, SummaryRow, Timeline,
+    TimingRows,
+};
