@@ -7,13 +7,15 @@ use xla_gym_data::{Benchmarks, Library, Side};
 use xla_gym_engine::{EngineConfig, protocol::PassId};
 use xla_gym_env::{Defaults, Start, Walk, World, WorldConfig};
 use xla_gym_optimize::{Coreset, Covering};
+use xla_gym_score::NORMALISING;
 use xla_gym_search::{Budget, Goal, Method, Search, minimise, search};
 
 use crate::graphs;
 
 /// A small set of orders that together do well on the training graphs.
 ///
-/// Searches on graphs that are on the training side of every split, shortens the best order of each,
+/// Searches on graphs that are on the training side of every split (from the program as emitted, and
+/// from its normal form), shortens the best order of each,
 /// tries every order on every graph, and picks greedily those that raise the mean order ratio most.
 #[derive(clap::Args)]
 pub struct Args {
@@ -55,7 +57,7 @@ pub fn run(args: Args) -> Result<()> {
         .collect();
     let config = WorldConfig {
         engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        start: Start::Normalised,
+        start: Start::Emitted,
         ..WorldConfig::xla()?
     };
     let world = Arc::new(World::with_programs(config, Benchmarks::find(&training)?)?);
@@ -65,19 +67,23 @@ pub fn run(args: Args) -> Result<()> {
     let mut defaults: Vec<Defaults> = Vec::new();
     for graph in 0..world.len() {
         let default = world.defaults(graph)?;
-        let (order, operations) = best_order(&world, graph, &args)
-            .with_context(|| world.benchmark_name(graph).to_owned())?;
-        bar.suspend(|| {
-            println!(
-                "{}: {} → default {}, found {operations} by {} passes",
-                world.benchmark_name(graph),
-                default.initial,
-                default.optimised,
-                order.len()
-            );
-        });
-        if !order.is_empty() && !orders.iter().any(|(other, _)| *other == order) {
-            orders.push((order, graph));
+        // From the program as emitted, and from its normal form.
+        let normalising = world.engine().passes(NORMALISING.iter().copied())?;
+        for prefix in [Vec::new(), normalising] {
+            let (order, operations) = best_order(&world, graph, prefix, &args)
+                .with_context(|| world.benchmark_name(graph).to_owned())?;
+            bar.suspend(|| {
+                println!(
+                    "{}: {} → default {}, found {operations} by {} passes",
+                    world.benchmark_name(graph),
+                    default.initial,
+                    default.optimised,
+                    order.len()
+                );
+            });
+            if !order.is_empty() && !orders.iter().any(|(other, _)| *other == order) {
+                orders.push((order, graph));
+            }
         }
         defaults.push(default);
         bar.inc(1);
@@ -131,7 +137,12 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The shortest order that a search finds, and the operations that it leaves.
-fn best_order(world: &Arc<World>, graph: usize, args: &Args) -> Result<(Vec<PassId>, u64)> {
+fn best_order(
+    world: &Arc<World>,
+    graph: usize,
+    prefix: Vec<PassId>,
+    args: &Args,
+) -> Result<(Vec<PassId>, u64)> {
     let task = Search {
         world,
         benchmark: graph,
@@ -139,7 +150,7 @@ fn best_order(world: &Arc<World>, graph: usize, args: &Args) -> Result<(Vec<Pass
         seed: args.seed,
         goal: Goal::default(),
         policy: None,
-        prefix: Vec::new(),
+        prefix,
         first: Vec::new(),
         stop: Arc::default(),
     };

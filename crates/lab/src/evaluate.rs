@@ -58,6 +58,10 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_values_t = ["operations".to_owned(), "legal".to_owned()])]
     objectives: Vec<String>,
 
+    /// Start from a normal form of the programs.
+    #[arg(long)]
+    normalise: bool,
+
     /// Seeds.
     #[arg(long, value_delimiter = ',', default_values_t = [0])]
     seeds: Vec<u64>,
@@ -121,7 +125,12 @@ pub fn run(args: Args) -> Result<()> {
     });
     let mut seen = HashSet::new();
     programs.retain(|program| seen.insert(program.name()));
-    let programs: Vec<Benchmark> = programs.into_iter().step_by(args.every.max(1)).collect();
+    let mut programs: Vec<Benchmark> = programs.into_iter().step_by(args.every.max(1)).collect();
+    // Small ones first: if time is short, most graphs are done.
+    programs.sort_by_key(|program| match program {
+        Benchmark::Graph(graph) => graph.counts.instructions,
+        _ => 0,
+    });
     let done: HashSet<_> = rows.iter().map(Row::key).collect();
     let file = File::options().create(true).append(true).open(&args.output)?;
     let file = Mutex::new(file);
@@ -187,7 +196,7 @@ fn evaluate(
     }
     let config = WorldConfig {
         engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        start: Start::Normalised,
+        start: if args.normalise { Start::Normalised } else { Start::Emitted },
         ..WorldConfig::xla()?
     };
     let found = Benchmarks { programs: vec![program.clone()], skipped: Vec::new() };
@@ -197,7 +206,7 @@ fn evaluate(
             .splits
             .iter()
             .filter(|(_, side)| **side == Side::Test)
-            .map(|(split, _)| format!("{split:?}").to_lowercase())
+            .map(|(split, _)| split.to_string())
             .collect(),
         _ => vec!["own".to_owned()],
     };

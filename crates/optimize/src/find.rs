@@ -1,6 +1,7 @@
 //! Looks for orders, and sends the best through the real pipeline.
 
 use std::{
+    collections::HashSet,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -74,7 +75,8 @@ pub fn look(
         time: Duration::ZERO,
         stopped: StopReason::Exhausted,
     };
-    let mut by_prefix = Vec::new();
+    let mut best = Vec::new();
+    let mut best_first = Vec::new();
     for prefix in prefixes {
         let task = Search {
             world: &judge.world,
@@ -100,16 +102,20 @@ pub fn look(
         looked.passes += found.passes;
         looked.time += found.time;
         looked.stopped = looked.stopped.max(found.stopped);
-        by_prefix.push(found.candidates.into_iter());
+        best.push(found.candidates.into_iter());
+        best_first.push(found.first.into_iter());
     }
     watch.done_counting();
-    // The best of each search in turn.
+    // The best of each search in turn, and the best of what it tried first: what a long search finds
+    // is often the same a few times over.
+    best.append(&mut best_first);
+    let mut seen = HashSet::new();
     loop {
-        let before = looked.orders.len();
-        looked.orders.extend(by_prefix.iter_mut().filter_map(Iterator::next));
-        if looked.orders.len() == before {
+        let turn: Vec<Candidate> = best.iter_mut().filter_map(Iterator::next).collect();
+        if turn.is_empty() {
             return Ok(looked);
         }
+        looked.orders.extend(turn.into_iter().filter(|order| seen.insert(order.state.id)));
     }
 }
 

@@ -8,6 +8,8 @@ use pyo3::{
 use xla_gym_data::BenchmarkError;
 use xla_gym_engine::EngineError;
 use xla_gym_env::EnvError;
+use xla_gym_optimize::OptimizeError;
+use xla_gym_recipe::StoreError;
 
 create_exception!(xla_gym, XlaGymError, PyException, "Anything that goes wrong in xla_gym.");
 create_exception!(
@@ -51,6 +53,8 @@ create_exception!(
     "The process was forked after the environment was made; make it in the child."
 );
 
+create_exception!(xla_gym, RecipeMismatch, XlaGymError, "The recipe was made for another program.");
+
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("XlaGymError", py.get_type::<XlaGymError>())?;
@@ -63,7 +67,43 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConfigError", py.get_type::<ConfigError>())?;
     module.add("NotRunningError", py.get_type::<NotRunningError>())?;
     module.add("StateError", py.get_type::<StateError>())?;
+    module.add("RecipeMismatch", py.get_type::<RecipeMismatch>())?;
     module.add("ForkedError", py.get_type::<ForkedError>())
+}
+
+/// An error that becomes an exception.
+pub trait Raised {
+    /// Its exception.
+    fn raised(self) -> PyErr;
+}
+
+impl Raised for EnvError {
+    fn raised(self) -> PyErr {
+        env_error(self)
+    }
+}
+
+impl Raised for OptimizeError {
+    fn raised(self) -> PyErr {
+        optimize_error(self)
+    }
+}
+
+pub fn optimize_error(error: OptimizeError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        OptimizeError::Engine(error) => engine_error(error),
+        OptimizeError::Env(error) => env_error(error),
+        OptimizeError::OtherProgram { .. } => {
+            RecipeMismatch::new_err(message.replace("--force", "force=True"))
+        }
+        OptimizeError::NotRunnable(_) => ProgramError::new_err(message),
+        _ => ConfigError::new_err(message),
+    }
+}
+
+pub fn store_error(error: StoreError) -> PyErr {
+    CacheError::new_err(error.to_string())
 }
 
 pub fn engine_error(error: EngineError) -> PyErr {

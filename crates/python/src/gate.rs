@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use xla_gym_engine::interrupt_if;
 use xla_gym_env::EnvError;
 
-use crate::errors::{ForkedError, env_error};
+use crate::errors::{ForkedError, Raised};
 
 /// What a signal handler of Python raised while a call was waiting.
 static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
@@ -29,11 +29,19 @@ pub fn release<R: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<R, EnvError> + Send,
 ) -> PyResult<R> {
+    release_or(py, work)
+}
+
+/// The same for work with errors of another kind.
+pub fn release_or<R: Send, E: Send + Raised>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<R, E> + Send,
+) -> PyResult<R> {
     let result = py.detach(work);
     let raised = RAISED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
     match (result, raised) {
         (_, Some(raised)) => Err(raised),
-        (result, None) => result.map_err(env_error),
+        (result, None) => result.map_err(Raised::raised),
     }
 }
 

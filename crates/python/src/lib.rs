@@ -1,6 +1,6 @@
 //! The native part of the Python package `xla_gym`.
 //!
-//! Thin: it turns Python's arguments into those of [`xla_gym_env`], releases Python's lock while a
+//! Thin: it turns Python's arguments into those of [`xla_gym_env`] and [`xla_gym_optimize`], releases Python's lock while a
 //! compiler works, and turns each kind of error into an exception class of its own. What it means
 //! to be a Gymnasium environment is in `python/xla_gym`.
 
@@ -11,6 +11,7 @@ mod env;
 mod errors;
 mod gate;
 mod library;
+mod optimize;
 mod vector;
 mod world;
 

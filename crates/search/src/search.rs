@@ -130,6 +130,8 @@ pub struct Search<'a> {
 pub struct Found {
     /// The best states, the best first.
     pub candidates: Vec<Candidate>,
+    /// The best of what was tried first, likewise.
+    pub first: Vec<Candidate>,
     /// Passes that were charged.
     pub passes: u64,
     /// How long it took.
@@ -171,7 +173,8 @@ pub fn search(
         ended.store(true, Ordering::Relaxed);
         results
     })?;
-    let mut candidates: Vec<Candidate> = Vec::new();
+    let (first, results) = results;
+    let mut candidates: Vec<Candidate> = first.clone();
     let mut stopped = StopReason::Exhausted;
     for (best, reason) in results {
         stopped = stopped.max(reason);
@@ -181,15 +184,18 @@ pub fn search(
     let mut seen = std::collections::HashSet::new();
     candidates.retain(|candidate| seen.insert(candidate.state.id));
     let passes = shared.charged.into_inner();
-    Ok(Found { candidates, passes, time: begin.elapsed(), stopped })
+    Ok(Found { candidates, first, passes, time: begin.elapsed(), stopped })
 }
+
+/// What was tried first, and what each lane found.
+type Results = (Vec<Candidate>, Vec<(Vec<Candidate>, StopReason)>);
 
 /// First what is to be tried first, then the lanes, which all know what came of it.
 fn run_lanes(
     search: &Search<'_>,
     optimizer: &dyn Optimizer,
     shared: &Shared,
-) -> Result<Vec<(Vec<Candidate>, StopReason)>, EnvError> {
+) -> Result<Results, EnvError> {
     let mut first = Lane::new(shared, &search.budget, search.seed, 0, 1);
     let start = first.begin()?;
     first.offer(&start);
@@ -200,14 +206,15 @@ fn run_lanes(
     }
     let lanes = optimizer.lanes();
     let rest = Budget { passes: first.left(), time: None };
-    on_all_cores(lanes as usize, |index| {
+    let results = on_all_cores(lanes as usize, |index| {
         let share = rest.share(index as u64, lanes);
         let mut lane = Lane::after(&first, share, search.seed, index as u64 + 1);
         if lane.over().is_none() {
             optimizer.run(&mut lane)?;
         }
-        Ok(lane.finish())
-    })
+        Ok::<_, EnvError>(lane.finish())
+    })?;
+    Ok((first.finish().0, results))
 }
 
 /// Walks an order to its end, or to that of the budget. Begins with the prefix.

@@ -22,12 +22,14 @@ from xla_gym._native import (
     ForkedError,
     NotRunningError,
     ProgramError,
+    RecipeMismatch,
     StateError,
     UnknownPassError,
     XlaGymError,
     __version__,
 )
 from xla_gym._register import register
+from xla_gym._optimize import Optimized, apply_recipe, optimize
 
 if TYPE_CHECKING:
     from xla_gym.jax import XlaGymWarning as XlaGymWarning
@@ -41,12 +43,16 @@ __all__ = [
     "EngineNotFoundError",
     "ForkedError",
     "NotRunningError",
+    "Optimized",
     "ProgramError",
+    "RecipeMismatch",
     "StateError",
     "UnknownPassError",
     "XlaGymError",
     "__version__",
+    "apply_recipe",
     "data",
+    "optimize",
     "register",
 ]
 

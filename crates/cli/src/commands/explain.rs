@@ -29,9 +29,9 @@ pub struct Order {
     #[arg(long, value_name = "FILE", conflicts_with = "passes")]
     recipe: Option<PathBuf>,
 
-    /// Start from the program as emitted, not from the normal form (a recipe says where it starts).
+    /// Start from the normal form of the program (a recipe says where it starts).
     #[arg(long)]
-    as_emitted: bool,
+    normalise: bool,
 }
 
 impl Order {
@@ -39,8 +39,8 @@ impl Order {
         let recipe = self.recipe.as_deref().map(Recipe::read).transpose()?;
         let start = match &recipe {
             Some(recipe) => recipe.start,
-            None if self.as_emitted => Start::Emitted,
-            None => Start::Normalised,
+            None if self.normalise => Start::Normalised,
+            None => Start::Emitted,
         };
         let world: Arc<World> = one_program::world(context, &self.file, start, None, progress)?;
         let plan = match &recipe {

@@ -54,9 +54,10 @@ pub struct Args {
     #[arg(long, default_value = "legal")]
     objective: Objective,
 
-    /// Start from the program as emitted, not from the normal form on which passes rarely crash.
+    /// Start from a normal form of the program on which passes rarely crash, not from the program as
+    /// emitted.
     #[arg(long)]
-    as_emitted: bool,
+    normalise: bool,
 
     /// Seed of the search and of the inputs.
     #[arg(long, default_value_t = 0)]
@@ -141,7 +142,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
     signal_hook::flag::register(SIGINT, stop.clone())?;
     let progress = context.progress();
-    let start = if args.as_emitted { Start::Emitted } else { Start::Normalised };
+    let start = if args.normalise { Start::Normalised } else { Start::Emitted };
     let world = one_program::world(context, &args.file, start, args.cache.clone(), &progress)?;
     progress.doing("XLA's own pipeline");
     let judge = Judge::new(&world, 0)?;

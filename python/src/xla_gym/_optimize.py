@@ -1,0 +1,142 @@
+"""The best pass order for a program, from Python.
+
+>>> import xla_gym
+>>> found = xla_gym.optimize("model.hlo", budget=2000)
+>>> found.recipe["passes"], found.recipe["disabled_passes"], found.recipe["gain"]
+>>> found.save("recipe.json")
+>>> hlo = xla_gym.apply_recipe("recipe.json", "model.hlo")
+
+The same as ``xla-gym optimize`` and ``xla-gym apply``: the answer is never worse than XLA's own order by
+the objective, and is verified, compiled and run beside the original before it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from xla_gym import _native, _world
+from xla_gym.data import Program
+
+__all__ = ["Optimized", "apply_recipe", "optimize"]
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """What was found for a program."""
+
+    recipe: dict[str, Any]
+    """What to do, and what speaks for it; as ``xla-gym optimize --recipe`` writes it."""
+    hlo: bytes = field(repr=False)
+    """The program after the passes, as a serialised HloModuleProto."""
+    html: str | None = field(default=None, repr=False)
+    """The report, if it was asked for."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nothing better than XLA's own order was found."""
+        return not self.recipe["passes"] and not self.recipe["disabled_passes"]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the recipe."""
+        Path(path).write_text(json.dumps(self.recipe, indent=2) + "\n")
+
+
+def _one_program(program: bytes | str | os.PathLike[str] | Program, normalise: bool) -> _native.World:
+    if isinstance(program, bytes):
+        program = Program("program", program)
+    location = program if isinstance(program, Program) else os.fspath(program)
+    world = _world.world(
+        [location],
+        normalise=normalise,
+        passes=None,
+        cache=None,
+        cache_memory=256 << 20,
+        pass_limit=30.0,
+        memory_limit=8.0,
+        remember_failures=True,
+    )
+    if len(world.benchmarks) != 1:
+        raise _native.ConfigError(f"{location} stands for {len(world.benchmarks)} programs; name one")
+    return world
+
+
+def optimize(
+    program: bytes | str | os.PathLike[str] | Program,
+    *,
+    objective: str = "legal",
+    method: str = "evolve",
+    budget: int | None = 2000,
+    seconds: float | None = None,
+    seed: int = 0,
+    trials: int = 3,
+    coreset: bool = True,
+    measure: float | None = None,
+    normalise: bool = False,
+    store: str | os.PathLike[str] | None = None,
+    report: bool = False,
+) -> Optimized:
+    """Finds the best pass order for a program.
+
+    Args:
+        program: HLO text, a serialised HloModuleProto or StableHLO as bytes; a file; an id of the data
+            set; or a :class:`xla_gym.data.Program`, for example of :func:`xla_gym.data.from_jax`.
+        objective: ``operations`` (at the end of the order), ``legal`` (operations before layout
+            assignment), ``kernels``, ``flops``, ``bytes``, ``run-time``, ``compile-time``; a weighted sum
+            (``0.7*kernels+0.3*bytes``); or several with commas, of which the best compromise is taken.
+        method: ``random``, ``greedy``, ``beam``, ``mcts``, ``evolve`` or ``coreset``.
+        budget: Runs of passes, at most.
+        seconds: Seconds, at most. With it, results depend on the machine.
+        seed: Seed of the search and of the inputs.
+        trials: Sets of inputs on which outputs are compared.
+        coreset: Whether orders that did well on other programs are tried first.
+        measure: Measure run time and compile time beside XLA's own, for so many seconds.
+        normalise: Start from a normal form of the program on which passes rarely crash.
+        store: A store of recipes, consulted first and given the result.
+        report: Whether to explain the result in an HTML page (``html``).
+    """
+    world = _one_program(program, normalise)
+    recipe, hlo, html = world.optimize(
+        0,
+        objective=objective,
+        method=method,
+        budget=budget,
+        seconds=seconds,
+        seed=seed,
+        trials=trials,
+        coreset=coreset,
+        measure=measure,
+        store=None if store is None else os.fspath(store),
+        report=report,
+    )
+    return Optimized(json.loads(recipe), hlo, html)
+
+
+def apply_recipe(
+    recipe: Mapping[str, Any] | str | os.PathLike[str],
+    program: bytes | str | os.PathLike[str] | Program,
+    *,
+    force: bool = False,
+) -> bytes:
+    """The program after the passes of a recipe, as a serialised HloModuleProto.
+
+    ``recipe`` is a file or what :func:`optimize` gave. The program has to be the one that the recipe was
+    made for, or :class:`xla_gym.RecipeMismatch` is raised, unless ``force`` says that it does not matter.
+    The passes that the recipe replaces (``disabled_passes``) are still to be told to the compiler.
+    """
+    if not isinstance(recipe, Mapping):
+        path = Path(recipe)
+        try:
+            recipe = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise _native.ConfigError(f"{path} cannot be read as a recipe: {error}") from error
+    world = _one_program(program, recipe.get("start") == "normalised")
+    hlo, problems = world.apply_recipe(0, json.dumps(dict(recipe)), force)
+    for problem in problems:
+        warnings.warn(problem, stacklevel=2)
+    return hlo
