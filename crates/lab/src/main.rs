@@ -12,6 +12,7 @@ mod manifest;
 mod overhead;
 mod pass_table;
 mod search;
+mod speed;
 mod throughput;
 mod transitions;
 mod transport;
@@ -50,6 +51,8 @@ enum Command {
     Headroom(headroom::Args),
     /// What `optimize` is worth: many graphs, methods side by side at equal budgets.
     Evaluate(evaluate::Args),
+    /// Run time as the objective: many models, each beside XLA's own pipeline and two controls.
+    Speed(speed::Args),
     /// A small set of orders that together do well on the training graphs.
     Coreset(coreset::Args),
     /// A better pass order for one graph.
@@ -69,6 +72,7 @@ fn main() -> Result<()> {
         Command::Manifest(args) => manifest::run(args),
         Command::Headroom(args) => headroom::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Speed(args) => speed::run(args),
         Command::Coreset(args) => coreset::run(args),
         Command::Search(args) => search::run(args),
     }

@@ -7,7 +7,9 @@ use std::sync::{
 
 use xla_gym_engine::EngineConfig;
 use xla_gym_env::{Start, Walk, World, WorldConfig};
-use xla_gym_search::{Budget, Found, Method, Search, StopReason, minimise, search};
+use xla_gym_search::{
+    Budget, Found, Goal, Habits, Measure, Method, Policy, Search, StopReason, minimise, search,
+};
 
 const GPT2: &str = "hlo-v1/gpt2/forward-1l";
 
@@ -18,16 +20,22 @@ fn world() -> Arc<World> {
     Arc::new(World::new(config, [GPT2]).unwrap())
 }
 
-fn run(world: &Arc<World>, method: Method, passes: u64, seed: u64) -> Found {
-    let task = Search {
+fn task(world: &Arc<World>, budget: Budget, seed: u64) -> Search<'_> {
+    Search {
         world,
         benchmark: 0,
-        budget: Budget::passes(passes),
+        budget,
         seed,
+        goal: Goal::default(),
+        policy: None,
         prefix: Vec::new(),
         first: Vec::new(),
         stop: Arc::default(),
-    };
+    }
+}
+
+fn run(world: &Arc<World>, method: Method, passes: u64, seed: u64) -> Found {
+    let task = task(world, Budget::passes(passes), seed);
     search(&task, &*method.optimizer(), &|_, _| {}).unwrap()
 }
 
@@ -35,7 +43,7 @@ fn run(world: &Arc<World>, method: Method, passes: u64, seed: u64) -> Found {
 fn every_method_keeps_to_its_budget_and_to_its_seed() {
     let (one, other) = (world(), world());
     let start = one.start_state(0).unwrap().counts.operations;
-    for method in Method::ALL {
+    for method in Method::ALL.into_iter().filter(|method| *method != Method::Coreset) {
         let found = run(&one, method, 400, 1);
         assert!(found.passes <= 400, "{method:?}: {}", found.passes);
         assert_eq!(found.stopped, StopReason::Passes, "{method:?}");
@@ -61,11 +69,13 @@ fn a_search_that_is_stopped_keeps_its_best() {
         benchmark: 0,
         budget: Budget { passes: None, time: None },
         seed: 0,
+        goal: Goal::default(),
+        policy: None,
         prefix: Vec::new(),
         first: Vec::new(),
         stop: stop.clone(),
     };
-    let watch = |charged: u64, _: u64| {
+    let watch = |charged: u64, _: f64| {
         stop.fetch_or(charged > 200, Ordering::Relaxed);
     };
     let found = search(&task, &*Method::Random.optimizer(), &watch).unwrap();
@@ -88,5 +98,56 @@ fn minimising_keeps_the_result_and_nothing_else() {
             walk.step(pass).unwrap();
         }
         assert!(!good(&walk), "pass {leave_out} can be left out");
+    }
+}
+
+#[test]
+fn a_search_makes_small_what_its_goal_says() {
+    let world = world();
+    let best = |measure| {
+        let task = Search {
+            goal: Goal { parts: vec![(measure, 1.0)] },
+            ..task(&world, Budget::passes(500), 0)
+        };
+        let found = search(&task, &*Method::Evolve.optimizer(), &|_, _| {}).unwrap();
+        found.candidates[0].state.clone()
+    };
+    let (few, cheap) = (best(Measure::Operations), best(Measure::Bytes));
+    assert!(Measure::Bytes.of(&cheap) <= Measure::Bytes.of(&few));
+    assert!(Measure::Operations.of(&few) <= Measure::Operations.of(&cheap));
+}
+
+#[test]
+fn a_small_program_is_searched_to_its_end() {
+    // Without an end of its own, a search in passes would go on for ever here.
+    let mut config = WorldConfig::xla().unwrap();
+    config.engine = EngineConfig { quarantine: None, ..config.engine };
+    config.passes = ["algsimp", "cse", "dce"].map(str::to_owned).to_vec();
+    let world = Arc::new(World::new(config, [GPT2]).unwrap());
+    for method in Method::ALL {
+        let task = task(&world, Budget::passes(1_000_000), 0);
+        let found = search(&task, &*method.optimizer(), &|_, _| {}).unwrap();
+        assert_eq!(found.stopped, StopReason::Exhausted, "{method:?}");
+    }
+}
+
+#[test]
+fn a_policy_says_where_to_look() {
+    let world = world();
+    let good = world.engine().passes(["constant_folding:aggressive", "algsimp", "cse"]).unwrap();
+    let habits = Habits::learn([&good[..]]);
+    let walk = Walk::begin(&world, 0).unwrap();
+    let weights = habits.weigh(&walk, world.actions());
+    let of = |pass| weights[world.actions().iter().position(|other| *other == pass).unwrap()];
+    assert!(of(good[0]) > 10.0 * of(good[1]), "the first of the order comes first");
+    assert!(weights.iter().all(|weight| *weight > 0.0), "nothing is ruled out");
+    // Guided by an order that is known to be good, a few passes find more than without.
+    for method in [Method::Beam, Method::Mcts] {
+        let best = |policy: Option<Arc<dyn Policy>>| {
+            let task = Search { policy, ..task(&world, Budget::passes(150), 0) };
+            let found = search(&task, &*method.optimizer(), &|_, _| {}).unwrap();
+            found.candidates[0].state.counts.operations
+        };
+        assert!(best(Some(Arc::new(habits.clone()))) <= best(None), "{method:?}");
     }
 }
