@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
-# Shows, on a GPT-2-style training step, what XLA's own CPU compiler makes of it and what a
-# better pass order makes of it.
+# Shows, on GPT-2 training steps, what XLA's own CPU compiler makes of them and what a better pass
+# order makes of them: found, verified, written down and explained.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 gym=target/release/xla-gym
 graph=testdata/graphs/gpt2-train-4l.hlo.zst
-order=testdata/orders/gpt2-train-4l.txt
+model=hlo-v1/gpt2/train-1l-adamw
+mkdir -p target/demo
 
 say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
 run() { say "xla-gym $*"; "$gym" "$@"; }
 
-run run "$graph" --normalise --verify --passes "@$order"
-run score "$graph" --normalise --passes "@$order"
+# An order that is known.
+run score "$graph" --normalise --passes @testdata/orders/gpt2-train-4l.txt
 
-# The same without anybody knowing the order beforehand.
-run optimize hlo-v1/gpt2/train-1l-adamw --recipe target/recipe.json
+# The same without anybody knowing an order beforehand.
+run optimize "$model" --no-store --measure 8 \
+    --recipe target/demo/recipe.json --report target/demo/report.html -o target/demo/optimised.hlo
+run apply target/demo/recipe.json "$model" --verify
+
+printf '\nOpen target/demo/report.html in a browser: which passes did it.\n'

@@ -34,6 +34,10 @@ BUDGETS = {
         [*SMALL, "--steps", "64", "--num-envs", "2", "--rollout", "16", "--traj-limit", "5"],
         r"step 64: mean return of the last episodes -\d",
     ),
+    "jax_jit.py": (
+        ["--models", "mlp", "--budget", "20", "--rounds", "3", "--compile-rounds", "2"],
+        r"mlp +(yes|plain)",
+    ),
     "rllib_register.py": (
         [*SMALL, "--iterations", "1", "--steps", "40", "--traj-limit", "5"],
         r"iteration 0: -\d",
@@ -41,6 +45,7 @@ BUDGETS = {
 }
 NEEDS = {"rllib_register.py": "ray", "sb3_ppo.py": "stable_baselines3", "cleanrl_ppo.py": "torch"}
 NEEDS["sb3_maskable_ppo.py"] = "sb3_contrib"
+NEEDS["jax_jit.py"] = "jax"
 
 
 def run(example: str, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -327,8 +327,8 @@ def test_another_version_of_jax_falls_back_and_is_named(programs, monkeypatch):
 def test_another_platform_falls_back():
     device = Mock(platform="gpu")
     compiled = Mock(input_shardings=[Mock(device_set={device})], output_shardings=[])
-    with pytest.raises(integration._Refused, match="it runs on gpu"):
-        integration._refuse_devices(compiled)
+    with pytest.raises(integration.Refused, match="it runs on gpu"):
+        integration.refuse_devices(compiled)
 
 
 def test_errors_of_the_function_are_its_own(programs):

@@ -166,9 +166,6 @@ pub fn summary(
             _ => 1.0,
         };
         let note = match (figure, &recipe.evidence.timing) {
-            (Figure::Operations | Figure::Legal, _) if ratio.is_some() => {
-                "ratio of what was removed".to_owned()
-            }
             (Figure::RunTime, Some(timing)) => noise(timing.run.within_noise),
             (Figure::CompileTime, Some(timing)) => noise(timing.compile.within_noise),
             _ => String::new(),

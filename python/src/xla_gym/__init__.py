@@ -28,8 +28,8 @@ from xla_gym._native import (
     XlaGymError,
     __version__,
 )
-from xla_gym._register import register
 from xla_gym._optimize import Optimized, apply_recipe, optimize
+from xla_gym._register import register
 
 if TYPE_CHECKING:
     from xla_gym.jax import XlaGymWarning as XlaGymWarning

@@ -99,6 +99,7 @@ def optimize(
         normalise: Start from a normal form of the program on which passes rarely crash.
         store: A store of recipes, consulted first and given the result.
         report: Whether to explain the result in an HTML page (``html``).
+
     """
     world = _one_program(program, normalise)
     recipe, hlo, html = world.optimize(

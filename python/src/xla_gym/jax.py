@@ -21,7 +21,6 @@ Programs for other than one CPU device fall back, because recipes replace passes
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import json
@@ -30,7 +29,7 @@ import threading
 import time
 import types
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +43,9 @@ try:
 except ImportError as error:
     raise ImportError("xla_gym.jax needs JAX: pip install 'xla-gym[jax]'") from error
 
+from xla_gym._jax_programs import Refused, again, hlo_of, private, refuse_devices, refuse_effects, replaced
+from xla_gym._timing import Comparison, Series, compare
+
 __all__ = ["Compiled", "Comparison", "Jitted", "Series", "Stats", "XlaGymWarning", "compile", "jit"]
 
 # Differences that are rounding, as a share of the largest magnitude, by the bits of a float.
@@ -53,45 +55,6 @@ _DISABLE = "xla_disable_hlo_passes"
 
 class XlaGymWarning(UserWarning):
     """A function runs as plain ``jax.jit``, and why."""
-
-
-class _Refused(Exception):
-    """Why a program is not optimised."""
-
-
-@dataclass(frozen=True)
-class Series:
-    """A series of measurements, in seconds."""
-
-    count: int
-    median: float
-    lower_quartile: float
-    upper_quartile: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Times of the plain and the optimised program, measured in turn."""
-
-    plain: Series
-    optimised: Series
-    speedup: float
-    """Plain over optimised, of the medians."""
-    interval: tuple[float, float]
-    """Its 95% bootstrap interval."""
-    control: float
-    """The same with a second plain program for the optimised one: what no change looks like."""
-    control_interval: tuple[float, float]
-    within_noise: bool
-    """Whether the interval holds 1, or the speed-up is no further from 1 than the control's interval."""
-
-    def __str__(self) -> str:
-        noise = ", within noise" if self.within_noise else ""
-        return (
-            f"{1e3 * self.plain.median:.3f} ms plain, {1e3 * self.optimised.median:.3f} ms optimised: "
-            f"{self.speedup:.3f} ({self.interval[0]:.3f} to {self.interval[1]:.3f}; control "
-            f"{self.control:.3f}, {self.control_interval[0]:.3f} to {self.control_interval[1]:.3f}){noise}"
-        )
 
 
 @dataclass
@@ -248,7 +211,7 @@ class Compiled:
         except xla_gym.ConfigError:
             raise  # A mistake in the settings is not to be smoothed over.
         except Exception as error:
-            reason = str(error) if isinstance(error, _Refused) else f"{type(error).__name__}: {error}"
+            reason = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
             self._stay_plain(reason)
             self._warn(f"{self._calls.name} runs as plain jax.jit (jax {jax.__version__}): {reason}")
 
@@ -257,12 +220,12 @@ class Compiled:
         self.stats.chosen, self.stats.reason = "plain", reason
 
     def _prepare(self, traced: Any) -> None:
-        _refuse_effects(traced, self._lowered)
-        program = _private("the HLO of a lowered function", _hlo_of, self._lowered)
+        refuse_effects(traced, self._lowered)
+        program = private("the HLO of a lowered function", hlo_of, self._lowered)
         start = time.perf_counter()
         self.plain = self._lowered.compile()
         self.stats.compile_plain = time.perf_counter() - start
-        _refuse_devices(self.plain)
+        refuse_devices(self.plain)
         start = time.perf_counter()
         self.recipe, self.hlo = _optimize(program, self._settings)
         self.stats.optimise = time.perf_counter() - start
@@ -270,7 +233,7 @@ class Compiled:
             # Nothing was refused: the search knows of nothing better.
             self._stay_plain("XLA's own order is the best known")
             return
-        self._optimised_lowered = _replaced(self._lowered, self.hlo)
+        self._optimised_lowered = replaced(self._lowered, self.hlo)
         start = time.perf_counter()
         self.optimised = self._optimised_lowered.compile(self._compiler_options())
         self.stats.compile_optimised = time.perf_counter() - start
@@ -290,7 +253,7 @@ class Compiled:
         if self._settings.rounds:
             timing = self.stats.timing = self._timed(data, named, self._settings.rounds)
             if timing.speedup < 1 and not timing.within_noise:
-                raise _Refused(f"the optimised program is slower here: {timing}")
+                raise Refused(f"the optimised program is slower here: {timing}")
         self._run = self.optimised
         self.stats.chosen = "optimised"
 
@@ -306,7 +269,7 @@ class Compiled:
         return jax.block_until_ready(run(*data, **named))
 
     def _timed(self, data: Any, named: Any, rounds: int) -> Comparison:
-        control = _again(self._lowered).compile()
+        control = again(self._lowered).compile()
         donates = any(self._donated)
 
         def once(run: Callable[..., Any], repeats: int) -> float:
@@ -321,7 +284,7 @@ class Compiled:
             first = min(once(run, 1), once(run, 1))
         # Long enough for the clock; fewer where each run needs copies, which stand in memory meanwhile.
         repeats = int(np.clip(2e-3 / first, 1, 8 if donates else 1000))
-        return _compare(
+        return compare(
             [functools.partial(once, run, repeats) for run in (self.plain, self.optimised, control)], rounds
         )
 
@@ -337,13 +300,13 @@ class Compiled:
         options = self._compiler_options()
 
         def once(lowered: Any, options: dict[str, Any] | None) -> float:
-            fresh = _again(lowered)  # JAX remembers what it compiled for a module.
+            fresh = again(lowered)  # JAX remembers what it compiled for a module.
             start = time.perf_counter()
             fresh.compile(options)
             return time.perf_counter() - start
 
         lowered = [(self._lowered, None), (self._optimised_lowered, options), (self._lowered, None)]
-        return _compare([functools.partial(once, *each) for each in lowered], rounds)
+        return compare([functools.partial(once, *each) for each in lowered], rounds)
 
     def _need_both(self) -> None:
         if self.optimised is None:
@@ -538,98 +501,6 @@ def _outside() -> int:
     return level
 
 
-def _private(what: str, get: Callable[..., Any], *arguments: Any) -> Any:
-    """Something that JAX may rename any day."""
-    try:
-        return get(*arguments)
-    except (ImportError, AttributeError, KeyError, TypeError) as error:
-        raise _Refused(f"this version of JAX keeps {what} elsewhere ({error})") from error
-
-
-def _hlo_of(lowered: Any) -> bytes:
-    return lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
-
-
-def _refuse_effects(traced: Any, lowered: Any) -> None:
-    """Refuses what must not run twice, or holds on to Python."""
-    if effects := traced.jaxpr.effects:
-        raise _Refused(f"it has effects: {', '.join(sorted(map(str, effects)))}")
-    inside = _private("what a lowered function calls", lambda: lowered._lowering.compile_args)
-    if inside.get("host_callbacks") or inside.get("keepalive"):
-        raise _Refused("it calls back into Python")
-    if inside.get("mut") is not None:
-        raise _Refused("it changes references")
-
-
-def _refuse_devices(plain: Any) -> None:
-    shardings = jax.tree_util.tree_leaves((plain.input_shardings, plain.output_shardings))
-    devices = {device for sharding in shardings for device in sharding.device_set}
-    if len(devices) > 1:
-        raise _Refused(f"it runs on {len(devices)} devices")
-    if other := {device.platform for device in devices} - {"cpu"}:
-        raise _Refused(f"it runs on {other.pop()}; recipes are for XLA's CPU pipeline")
-
-
-def _main(module: Any) -> Any:
-    for operation in module.body.operations:
-        if "sym_name" in operation.attributes and operation.attributes["sym_name"].value == "main":
-            return operation
-    raise _Refused("the program has no main function")
-
-
-def _with_module(lowered: Any, module: Any) -> Any:
-    """A lowered function with another program in it: all that JAX knows around it stays."""
-    lowering = copy.copy(lowered._lowering)
-    if not hasattr(lowering, "_hlo"):
-        raise AttributeError("_hlo")
-    lowering._hlo, lowering._executable = module, None
-    other = copy.copy(lowered)
-    other._lowering = lowering
-    return other
-
-
-def _again(lowered: Any) -> Any:
-    """The same lowered function, of which JAX remembers no compilation."""
-    module = lowered.compiler_ir("stablehlo")
-    return _private(
-        "the program of a lowered function",
-        lambda: _with_module(lowered, type(module).parse(str(module), module.context)),
-    )
-
-
-def _replaced(lowered: Any, hlo: bytes) -> Any:
-    """The lowered function with this program for its own."""
-    before = lowered.compiler_ir("stablehlo")
-
-    def convert() -> Any:
-        try:
-            from jax.extend.mlir import hlo_to_stablehlo
-        except ImportError:
-            from jax._src.lib import _jax
-
-            hlo_to_stablehlo = _jax.mlir.hlo_to_stablehlo
-        return type(before).parse(hlo_to_stablehlo(hlo), before.context)
-
-    after = _private("the way from HLO to StableHLO", convert)
-    old, new = _main(before), _main(after)
-    if old.attributes["function_type"] != new.attributes["function_type"]:
-        raise _Refused(
-            f"its type became {new.attributes['function_type']}, from {old.attributes['function_type']}"
-        )
-    # Donation, layouts and the like stand in attributes, which HLO writes otherwise or not at all.
-    for name in ("arg_attrs", "res_attrs"):
-        if name in new.attributes:
-            del new.attributes[name]
-        if name in old.attributes:
-            new.attributes[name] = old.attributes[name]
-    attributes, wanted = after.operation.attributes, before.operation.attributes
-    for name in [attribute if isinstance(attribute, str) else attribute.name for attribute in attributes]:
-        del attributes[name]
-    for name in [attribute if isinstance(attribute, str) else attribute.name for attribute in wanted]:
-        attributes[name] = wanted[name]
-    return _private("the program of a lowered function", _with_module, lowered, after)
-
-
 def _difference(plain: Any, optimised: Any) -> float:
     """The largest difference of results, as a share of the largest magnitude; refuses what is no rounding."""
     largest = 0.0
@@ -637,18 +508,18 @@ def _difference(plain: Any, optimised: Any) -> float:
     for (path, one), other in zip(named, jax.tree_util.tree_leaves(optimised), strict=True):
         where = f"result{jax.tree_util.keystr(path)}"
         if (one.shape, one.dtype) != (other.shape, other.dtype):
-            raise _Refused(f"{where} is {other.dtype}{other.shape} instead of {one.dtype}{one.shape}")
+            raise Refused(f"{where} is {other.dtype}{other.shape} instead of {one.dtype}{one.shape}")
         if jax.dtypes.issubdtype(one.dtype, jax.dtypes.prng_key):
             one, other = jax.random.key_data(one), jax.random.key_data(other)
         if not jax.numpy.issubdtype(one.dtype, jax.numpy.inexact):
             if not np.array_equal(np.asarray(one), np.asarray(other)):
-                raise _Refused(f"{where} differs from that of the plain program")
+                raise Refused(f"{where} differs from that of the plain program")
             continue
         wide = np.complex128 if jax.numpy.issubdtype(one.dtype, jax.numpy.complexfloating) else np.float64
         left, right = np.asarray(one).astype(wide), np.asarray(other).astype(wide)
         finite = np.isfinite(left)
         if not np.array_equal(left[~finite], right[~finite], equal_nan=True):
-            raise _Refused(f"{where} is not finite elsewhere than in the plain program")
+            raise Refused(f"{where} is not finite elsewhere than in the plain program")
         if not finite.any():
             continue
         distance = np.abs(left[finite] - right[finite]).max()
@@ -657,36 +528,6 @@ def _difference(plain: Any, optimised: Any) -> float:
         share = float(distance / magnitude) if magnitude else (0.0 if distance == 0 else np.inf)
         tolerance = _TOLERANCE[max(8, jax.numpy.finfo(one.dtype).bits)]
         if not share <= tolerance:
-            raise _Refused(f"{where} differs by {share:.1e} of its magnitude; {tolerance:.0e} is rounding")
+            raise Refused(f"{where} differs by {share:.1e} of its magnitude; {tolerance:.0e} is rounding")
         largest = max(largest, share)
     return largest
-
-
-def _compare(measure: Sequence[Callable[[], float]], rounds: int) -> Comparison:
-    """Measures plain, optimised and control in turn, in an order that changes."""
-    if rounds < 1:
-        raise ValueError(f"rounds must be at least 1, not {rounds}")
-    luck = np.random.default_rng(0)
-    times = np.empty((3, rounds))
-    for i in range(rounds):
-        for which in luck.permutation(3):
-            times[which, i] = measure[which]()
-    plain, optimised, control = times
-
-    def ratio(other: np.ndarray) -> tuple[float, tuple[float, float]]:
-        # Rounds are drawn whole, because what disturbs one measurement disturbs its neighbours.
-        drawn = luck.integers(rounds, size=(2000, rounds))
-        ratios = np.median(plain[drawn], axis=1) / np.median(other[drawn], axis=1)
-        low, high = np.quantile(ratios, [0.025, 0.975])
-        return float(np.median(plain) / np.median(other)), (float(low), float(high))
-
-    speedup, interval = ratio(optimised)
-    beside, beside_interval = ratio(control)
-    noise = max(abs(np.log(end)) for end in beside_interval)
-    within = bool(interval[0] <= 1 <= interval[1] or abs(np.log(speedup)) <= noise)
-    return Comparison(_series(plain), _series(optimised), speedup, interval, beside, beside_interval, within)
-
-
-def _series(times: np.ndarray) -> Series:
-    lower, middle, upper = (float(x) for x in np.quantile(times, [0.25, 0.5, 0.75]))
-    return Series(len(times), middle, lower, upper)
