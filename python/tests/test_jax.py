@@ -20,6 +20,7 @@ import jax.numpy as jnp  # noqa: E402
 
 import xla_gym  # noqa: E402
 import xla_gym.jax as integration  # noqa: E402
+from xla_gym import _jax_programs  # noqa: E402
 from xla_gym.data import Program  # noqa: E402
 
 PASSES = (
@@ -318,7 +319,7 @@ def test_another_version_of_jax_falls_back_and_is_named(programs, monkeypatch):
     def renamed(lowered, module):
         raise AttributeError("_hlo")
 
-    monkeypatch.setattr(integration, "_with_module", renamed)
+    monkeypatch.setattr(_jax_programs, "with_module", renamed)
     jitted = xla_gym.jit(lambda x: x + 1)
     with pytest.warns(xla_gym.XlaGymWarning, match=rf"jax {jax.__version__}\): .* elsewhere \(_hlo\)"):
         close(jnp.float32(2.0), jitted(jnp.float32(1.0)))
@@ -404,19 +405,19 @@ def test_noise_is_called_noise():
         return lambda: next(values)
 
     steady = np.tile([1.0, 1.01, 0.99], 10)
-    faster = integration._compare([series(steady), series(steady / 2), series(steady)], 30)
+    faster = integration.compare([series(steady), series(steady / 2), series(steady)], 30)
     assert faster.speedup == pytest.approx(2) and not faster.within_noise
-    same = integration._compare([series(steady), series(steady[::-1]), series(steady)], 30)
+    same = integration.compare([series(steady), series(steady[::-1]), series(steady)], 30)
     assert same.within_noise
     # Half a percent in every round, where a second plain program is off by two.
-    shaky = integration._compare([series(steady), series(steady / 1.005), series(steady / 1.02)], 30)
+    shaky = integration.compare([series(steady), series(steady / 1.005), series(steady / 1.02)], 30)
     assert shaky.interval[0] <= 1.005 <= shaky.interval[1] and shaky.within_noise
 
 
 def test_slower_programs_are_not_used(programs, monkeypatch):
     once = integration.Series(3, 1.0, 1.0, 1.0)
     slow = integration.Comparison(once, once, 0.5, (0.4, 0.6), 1.0, (0.99, 1.01), False)
-    monkeypatch.setattr(integration, "_compare", lambda measure, rounds: slow)
+    monkeypatch.setattr(integration, "compare", lambda measure, rounds: slow)
     jitted = xla_gym.jit(lambda x: x + 1, rounds=3)
     with pytest.warns(xla_gym.XlaGymWarning, match="slower here"):
         close(jnp.float32(2.0), jitted(jnp.float32(1.0)))
