@@ -38,6 +38,24 @@ pub fn coreset(engine: &Engine) -> Vec<Vec<PassId>> {
     coreset.orders.iter().filter_map(known).collect()
 }
 
+/// The same for programs with convolutions: each order also with the simplifier that leaves their
+/// operands where they are. The others swap them where the reversed kernel is cheaper, and the back
+/// end then transposes them back, which costs more than was won.
+pub fn for_convolutions(engine: &Engine, orders: &[Vec<PassId>]) -> Vec<Vec<PassId>> {
+    let Ok(keep) = engine.pass("algsimp:keep-convolutions") else { return orders.to_vec() };
+    let simplifies = |pass: PassId| engine.pass_name(pass).starts_with("algsimp");
+    let mut all = Vec::new();
+    for order in orders {
+        let kept: Vec<PassId> =
+            order.iter().map(|&pass| if simplifies(pass) { keep } else { pass }).collect();
+        if !all.contains(&kept) {
+            all.push(kept);
+        }
+        all.push(order.clone());
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

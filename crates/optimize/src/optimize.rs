@@ -14,7 +14,7 @@ use xla_gym_recipe::{Evidence, Program, Recipe, SearchRecord, Timing, VERSION};
 use xla_gym_search::{Budget, Method, Policy, StopReason};
 
 use crate::{
-    coreset::coreset,
+    coreset::{coreset, for_convolutions},
     error::OptimizeError,
     fast::{FastSearch, PATIENCE},
     find::{Looking, look, send},
@@ -149,7 +149,12 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
     let mut first: Vec<Vec<PassId>> = Vec::new();
     first.extend(task.known.iter().map(|plan| plan.passes.clone()));
     if task.coreset {
-        first.extend(coreset(judge.world.engine()));
+        let orders = coreset(judge.world.engine());
+        first.extend(if judge.has("convolution")? {
+            for_convolutions(judge.world.engine(), &orders)
+        } else {
+            orders
+        });
     }
     first.push(judge.own_order.clone());
     let budget = if clock {

@@ -123,6 +123,13 @@ impl Judge {
         Ok(seen.counts.map_or(0, |counts| counts.instructions))
     }
 
+    /// Whether the program has instructions of an opcode.
+    pub fn has(&self, opcode: &str) -> Result<bool, OptimizeError> {
+        let start = self.world.start_state(self.benchmark)?;
+        let mut named = self.world.engine().name_opcodes(start.opcodes.clone());
+        Ok(named.any(|(name, count)| name == opcode && count > 0))
+    }
+
     /// Runs of the whole pipeline so far.
     pub fn pipelines(&self) -> u64 {
         self.pipelines.load(Ordering::Relaxed)

@@ -247,6 +247,7 @@ const std::vector<Entry>& entries() {
       {"algsimp", "reduce-of-reshape", kSimplifier, "As algsimp, and always swallows a reshape or transpose that a reduction reads.", algsimp([](auto& o) { o.set_unconditionally_simplify_reduce_of_transpose_or_reshape(true); })},
       {"algsimp", "scalar-multiply", kSimplifier, "As algsimp, and moves multiplications by a scalar to the smaller side of a dot or convolution.", algsimp([](auto& o) { o.set_enable_scalar_multiply_reduction(true); })},
       {"algsimp", "convert-folding", kSimplifier, "As algsimp, and folds conversions into the constants they read.", algsimp([](auto& o) { o.set_use_convert_constant_folding(true); })},
+      {"algsimp", "keep-convolutions", kSimplifier, "As algsimp, but leaves the operands of convolutions where they are, which the back end prefers.", algsimp([](auto& o) { o.set_enable_conv_operand_swap(false); })},
       {"batch-dot-simplification", "", kSimplifier, "Removes batch dimensions of size 1 from dots.", plain<BatchDotSimplification>()},
       {"constant_folding", "", kSimplifier, "Evaluates what depends on constants only, where the result stays small.", plain<HloConstantFolding>()},
       {"constant_folding", "aggressive", kSimplifier, "Evaluates everything that depends on constants only, loops included.", plain<HloConstantFolding>(Folding::kAggressive)},
