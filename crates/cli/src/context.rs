@@ -127,6 +127,11 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
+/// Names with commas, or a word for no names.
+pub fn or_none(names: &[String]) -> String {
+    if names.is_empty() { "(none)".to_owned() } else { names.join(",") }
+}
+
 /// A float that counts something, for people.
 pub fn count(value: f64) -> String {
     if value.is_finite() && value.abs() < 1e15 { grouped(value as u64) } else { value.to_string() }

@@ -169,6 +169,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
             3
         }
         _ if error.downcast_ref::<xla_gym_engine::SourceError>().is_some() => 3,
+        _ if error.downcast_ref::<xla_gym_recipe::RecipeError>().is_some() => 3,
         _ if error.downcast_ref::<xla_gym_data::BenchmarkError>().is_some() => 3,
         _ if error.downcast_ref::<xla_gym_data::LibraryError>().is_some() => 3,
         _ => 1,

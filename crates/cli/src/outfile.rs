@@ -42,14 +42,7 @@ impl OutFile {
             Some("mlirbc" | "bc") => Form::PortableBinary,
             _ => bail!("the name must end in .hlo, .txt, .pb, .mlir or .mlirbc (and .gz or .zst)"),
         };
-        // Known now, it does not cost the work whose result is to be written.
-        if path.is_dir() {
-            bail!("it is a directory");
-        }
-        let folder = folder_of(&path);
-        if !folder.is_dir() {
-            bail!("there is no directory {}", folder.display());
-        }
+        check_place(&path)?;
         Ok(OutFile { path, form, compression })
     }
 
@@ -77,6 +70,26 @@ impl OutFile {
         };
         write_whole(&self.path, &packed)
     }
+}
+
+/// For arguments: a file that is written at the end, and should be known to be writable before.
+pub fn writable() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| -> Result<PathBuf> {
+        check_place(&path)?;
+        Ok(path)
+    })
+}
+
+/// Known now, it does not cost the work whose result is to be written.
+fn check_place(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        bail!("it is a directory");
+    }
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        bail!("there is no directory {}", folder.display());
+    }
+    Ok(())
 }
 
 /// Writes a file whole or not at all, whatever happens in between.

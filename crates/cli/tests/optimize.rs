@@ -60,7 +60,7 @@ fn a_recipe_is_for_one_program() {
     let forced = home.json(&["apply", "r.json", other, "--force"]);
     assert!(forced["warnings"][0].as_str().unwrap().contains("another program"), "{forced}");
     home.write("bad.json", "{}");
-    home.run(&["apply", "bad.json", other]).expect(1).says(&["bad.json"]);
+    home.run(&["apply", "bad.json", other]).expect(3).says(&["bad.json"]);
 }
 
 #[test]
@@ -171,7 +171,9 @@ fn wrong_inputs_are_named() {
     home.run(&["optimize", "hlo-v1/mlp/*"]).expect(1).says(&["name one"]);
     home.run(&["optimize", GPT2, "--objective", "speed"]).expect(2).says(&["run-time", "kernels"]);
     home.run(&["optimize", GPT2, "--seconds", "-1"]).expect(2);
-    home.run(&["apply", "none.json", GPT2]).expect(1).says(&["none.json"]);
+    home.run(&["apply", "none.json", GPT2]).expect(3).says(&["none.json"]);
+    home.run(&["optimize", GPT2, "--recipe", "no/r.json"]).expect(2).says(&["no directory no"]);
+    home.run(&["minimize", GPT2]).expect(2).says(&["--recipe"]);
     home.run(&["recipes", "import", "none.jsonl"]).expect(1).says(&["none.jsonl"]);
     home.run(&["recipes", "forget", "xyz"]).expect(1).says(&["xyz"]);
 }

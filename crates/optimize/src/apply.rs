@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use xla_gym_engine::{Session, protocol::PassId};
+use xla_gym_engine::{
+    Session,
+    protocol::{Fingerprint, PassId},
+};
 use xla_gym_env::{Walk, World};
 use xla_gym_recipe::Recipe;
 
@@ -32,17 +35,14 @@ pub fn plan_of(world: &World, recipe: &Recipe) -> Result<Plan, OptimizeError> {
     Ok(Plan { passes, disabled, is_default })
 }
 
-/// Runs the passes of a recipe on a program. It has to be the one that the recipe is for, unless
-/// `force` says that it does not matter.
-pub fn apply(
-    world: &Arc<World>,
-    benchmark: usize,
+/// Whether a recipe is for a program: what does not quite fit, in words. An error if it is for another
+/// one, unless `force` says that it does not matter.
+pub fn check_fit(
+    world: &World,
+    fingerprint: Fingerprint,
     recipe: &Recipe,
     force: bool,
-) -> Result<Applied, OptimizeError> {
-    let plan = plan_of(world, recipe)?;
-    let mut emitted = world.engine().load(&world.source(benchmark)?)?;
-    let fingerprint = emitted.fingerprint()?;
+) -> Result<Vec<String>, OptimizeError> {
     let mut warnings = Vec::new();
     if fingerprint != recipe.program.fingerprint {
         if !force {
@@ -64,6 +64,20 @@ pub fn apply(
             world.engine().name()
         ));
     }
+    Ok(warnings)
+}
+
+/// Runs the passes of a recipe on a program. It has to be the one that the recipe is for, unless
+/// `force` says that it does not matter.
+pub fn apply(
+    world: &Arc<World>,
+    benchmark: usize,
+    recipe: &Recipe,
+    force: bool,
+) -> Result<Applied, OptimizeError> {
+    let plan = plan_of(world, recipe)?;
+    let mut emitted = world.engine().load(&world.source(benchmark)?)?;
+    let warnings = check_fit(world, emitted.fingerprint()?, recipe, force)?;
     if plan.is_default {
         return Ok(Applied { session: emitted, plan, skipped: Vec::new(), warnings });
     }

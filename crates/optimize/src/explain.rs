@@ -4,7 +4,7 @@ use xla_gym_engine::{
     EngineError, Session,
     protocol::{Observation, Observe, PassId, PipelineOptions},
 };
-use xla_gym_recipe::Recipe;
+use xla_gym_recipe::{Recipe, Timing};
 use xla_gym_report::{
     Contribution, Explanation, Figures as StepFigures, FrontPoint, OpcodeRow, StepRow, SummaryRow,
     Timeline, TimingRows,
@@ -106,7 +106,7 @@ pub fn explain(
         engine: recipe.engine.clone(),
         objective: recipe.objective.clone(),
         command,
-        summary: summary(judge, &answer.figures, &answer.default, recipe),
+        summary: summary(judge, &answer.figures, &answer.default, recipe.evidence.timing.as_ref()),
         verdicts: verdicts(recipe),
         order,
         default_order,
@@ -138,7 +138,7 @@ pub fn summary(
     judge: &Judge,
     figures: &Figures,
     default: &Figures,
-    recipe: &Recipe,
+    timing: Option<&Timing>,
 ) -> Vec<SummaryRow> {
     let mut rows = Vec::new();
     for figure in Figure::ALL {
@@ -165,7 +165,7 @@ pub fn summary(
             Figure::CompileTime => 1e-6,
             _ => 1.0,
         };
-        let note = match (figure, &recipe.evidence.timing) {
+        let note = match (figure, timing) {
             (Figure::RunTime, Some(timing)) => noise(timing.run.within_noise),
             (Figure::CompileTime, Some(timing)) => noise(timing.compile.within_noise),
             _ => String::new(),

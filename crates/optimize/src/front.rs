@@ -12,8 +12,9 @@ const MOST: usize = 8;
 /// default takes part.
 pub fn front(objective: &Objective, judged: &[Judged], default: &Figures) -> Vec<Judged> {
     let own = Judged { plan: Plan::default_way(), figures: *default, end: None };
-    let mut all = judged.to_vec();
-    all.push(own);
+    // First, so that what is no better is not listed beside it.
+    let mut all = vec![own];
+    all.extend_from_slice(judged);
     let values = |judged: &Judged| -> Vec<f64> {
         let value = |figure| judged.figures.get(figure).unwrap_or(f64::INFINITY);
         objective.figures().map(value).collect()

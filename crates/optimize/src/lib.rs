@@ -24,7 +24,7 @@ mod shorten;
 mod stats;
 mod watch;
 
-pub use apply::{Applied, apply, plan_of};
+pub use apply::{Applied, apply, check_fit, plan_of};
 pub use coreset::{Coreset, Covering, coreset};
 pub use error::OptimizeError;
 pub use explain::{attribute, explain, summary, timeline};

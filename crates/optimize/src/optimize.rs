@@ -100,6 +100,8 @@ pub struct Answer {
     /// The best by operations at the end of the order that was not good enough later, if nothing
     /// was.
     pub nearest: Option<Figures>,
+    /// Why times were not measured that should have been.
+    pub not_measured: Option<String>,
 }
 
 /// Everything that is needed to prove a plan.
@@ -229,9 +231,11 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
             let value = |p: &Proven| task.objective.value(&p.judged.figures, &default);
             value(a).total_cmp(&value(b))
         });
-        chosen = best
-            .filter(|best| task.objective.value(&best.judged.figures, &default) < 1.0)
-            .map(|best| (best.clone(), None));
+        let best =
+            best.filter(|best| task.objective.value(&best.judged.figures, &default) < 1.0).cloned();
+        if let Some(best) = best {
+            chosen = Some((shortened(&mut proof, task, best, &mut proven_front)?, None));
+        }
     } else {
         for judged in judged.into_iter().filter(|judged| good(task, &judged.figures, &default)) {
             let judged = if clock {
@@ -264,13 +268,16 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
         }
     }
 
-    if let (Some(time), Some((proven, timing @ None)), Ok(inputs)) =
-        (task.measuring, &mut chosen, &inputs)
-    {
+    let mut not_measured = None;
+    if let (Some(time), Some((proven, timing @ None))) = (task.measuring, &mut chosen) {
         watch.doing("measuring run time and compile time");
-        match measure(judge, &proven.judged.plan, inputs, time, &stopped)? {
+        let measured = match &inputs {
+            Ok(inputs) => measure(judge, &proven.judged.plan, inputs, time, &stopped)?,
+            Err(reason) => Err(reason.clone()),
+        };
+        match measured {
             Ok(measured) => *timing = Some(measured),
-            Err(reason) => proof.dropped.push(format!("not measured: {reason}")),
+            Err(reason) => not_measured = Some(reason),
         }
     }
 
@@ -330,7 +337,25 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
             dropped: proof.dropped,
         },
     };
-    Ok(Answer { plan, figures, default, recipe, front: proven_front, nearest })
+    Ok(Answer { plan, figures, default, recipe, front: proven_front, nearest, not_measured })
+}
+
+/// The chosen one of a front with fewer passes, where it is still right without them.
+fn shortened(
+    proof: &mut Proof<'_>,
+    task: &Task,
+    best: Proven,
+    front: &mut [Proven],
+) -> Result<Proven, OptimizeError> {
+    if task.objective.needs_clock() {
+        return Ok(best);
+    }
+    let short = shorten(proof.judge, best.judged.clone(), task.shortening)?;
+    let Some(short) = proof.prove(short)? else { return Ok(best) };
+    for proven in front.iter_mut().filter(|proven| proven.judged.plan == best.judged.plan) {
+        *proven = short.clone();
+    }
+    Ok(short)
 }
 
 /// The pipeline takes long on large programs.

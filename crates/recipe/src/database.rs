@@ -57,13 +57,13 @@ pub fn open(path: &Path) -> Result<Opened, StoreError> {
         return Err(StoreError::NotAFile { path: path.to_owned() });
     }
     if let Some(folder) = path.parent()
-        && let Err(source) = fs::create_dir_all(folder)
+        && let Err(cause) = fs::create_dir_all(folder)
     {
-        if !is_out_of_reach(source.kind()) {
-            return Err(StoreError::Folder { path: path.to_owned(), source });
+        if !is_out_of_reach(cause.kind()) {
+            return Err(StoreError::Folder { path: path.to_owned(), cause });
         }
         // Nothing can be kept, but to find nothing is no failure.
-        let reason = format!("its folder cannot be made: {source}");
+        let reason = format!("its folder cannot be made: {cause}");
         return Ok(Opened { access: Access::Read { reason }, moved_aside: None });
     }
     let lock = lock(path);
@@ -71,16 +71,16 @@ pub fn open(path: &Path) -> Result<Opened, StoreError> {
     let mut result = open_to_write(path);
     if lock.is_ok() && result.as_ref().is_err_and(is_broken) {
         let aside = move_aside(path)
-            .map_err(|source| StoreError::MoveAside { path: path.to_owned(), source })?;
+            .map_err(|cause| StoreError::MoveAside { path: path.to_owned(), cause })?;
         moved_aside = Some(aside);
         result = open_to_write(path);
     }
     let access = match result {
         Ok(connection) => Access::Write(connection),
-        Err(StoreError::Open { source, .. }) if cannot_write(&source) => {
+        Err(StoreError::Open { cause, .. }) if cannot_write(&cause) => {
             // Those who may not write must not take a foreign file for an empty one.
             connect_to_read(path)?;
-            Access::Read { reason: source.to_string() }
+            Access::Read { reason: cause.to_string() }
         }
         Err(error) => return Err(error),
     };
@@ -97,9 +97,9 @@ pub fn connect_to_read(path: &Path) -> Result<Option<Connection>, StoreError> {
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let address = address(path, immutable);
-        let connection = Connection::open_with_flags(address, flags)
-            .map_err(|source| open_error(path, source))?;
-        connection.busy_timeout(PATIENCE).map_err(|source| open_error(path, source))?;
+        let connection =
+            Connection::open_with_flags(address, flags).map_err(|cause| open_error(path, cause))?;
+        connection.busy_timeout(PATIENCE).map_err(|cause| open_error(path, cause))?;
         if check_format(&connection, path)? == Format::New {
             return Ok(None);
         }
@@ -108,7 +108,7 @@ pub fn connect_to_read(path: &Path) -> Result<Option<Connection>, StoreError> {
     match connect(false) {
         // SQLite wants to make files beside this one even to read it. Where it cannot, the file
         // is read as if nobody ever changed it, but only if nothing is left in a log beside.
-        Err(StoreError::Open { source, .. }) if cannot_write(&source) && !has_log(path) => {
+        Err(StoreError::Open { cause, .. }) if cannot_write(&cause) && !has_log(path) => {
             connect(true)
         }
         result => result,
@@ -117,7 +117,7 @@ pub fn connect_to_read(path: &Path) -> Result<Option<Connection>, StoreError> {
 
 /// A connection to write with, to a file that is known to be one of ours.
 fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
-    let failed = |source| open_error(path, source);
+    let failed = |cause| open_error(path, cause);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -167,7 +167,7 @@ fn check_format(connection: &Connection, path: &Path) -> Result<Format, StoreErr
     ";
     let (application, version, tables): (i64, i64, i64) = connection
         .query_row(SQL, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .map_err(|source| open_error(path, source))?;
+        .map_err(|cause| open_error(path, cause))?;
     if (application, version, tables) == (0, 0, 0) {
         return Ok(Format::New);
     }
@@ -181,13 +181,13 @@ fn check_format(connection: &Connection, path: &Path) -> Result<Format, StoreErr
     Ok(Format::Known)
 }
 
-fn open_error(path: &Path, source: rusqlite::Error) -> StoreError {
-    StoreError::Open { path: path.to_owned(), source }
+fn open_error(path: &Path, cause: rusqlite::Error) -> StoreError {
+    StoreError::Open { path: path.to_owned(), cause }
 }
 
 fn is_broken(error: &StoreError) -> bool {
-    let StoreError::Open { source, .. } = error else { return false };
-    let code = source.sqlite_error_code();
+    let StoreError::Open { cause, .. } = error else { return false };
+    let code = cause.sqlite_error_code();
     matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 

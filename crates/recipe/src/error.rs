@@ -10,31 +10,31 @@ use crate::{believable::Doubt, written::Unreadable};
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
     /// The file cannot be read.
-    #[error("cannot read {}: {source}; check the name and that you may read it", path.display())]
+    #[error("cannot read {}: {cause}; check the name and that you may read it", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file is no recipe, or one of another version.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: Unreadable,
+        cause: Unreadable,
     },
     /// The file cannot be written.
     #[error(
-        "cannot write {}: {source}; check that its folder is there, that you may write to it, and \
+        "cannot write {}: {cause}; check that its folder is there, that you may write to it, and \
          the space on its disk", path.display()
     )]
     Write {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The recipe would not be the same when it is read again.
     #[error("{} is not written: {doubt}", path.display())]
@@ -59,23 +59,23 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The folder of the file is not there and cannot be made.
-    #[error("cannot make the folder of {}: {source}; make it, or name another file", path.display())]
+    #[error("cannot make the folder of {}: {cause}; make it, or name another file", path.display())]
     Folder {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file cannot be opened, neither to write nor to read.
     #[error(
-        "cannot open {}: {source}; check that you may write to it and to its folder, or name \
+        "cannot open {}: {cause}; check that you may write to it and to its folder, or name \
          another file", path.display()
     )]
     Open {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: rusqlite::Error,
+        cause: rusqlite::Error,
     },
     /// The file is a database, but not one of recipes.
     #[error("{} is a database of another program; name another file", path.display())]
@@ -97,27 +97,27 @@ pub enum StoreError {
         known: i64,
     },
     /// The file is broken and cannot be moved out of the way.
-    #[error("{} is broken and cannot be moved aside: {source}; remove it", path.display())]
+    #[error("{} is broken and cannot be moved aside: {cause}; remove it", path.display())]
     MoveAside {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A look-up failed.
     #[error(
-        "cannot read the recipes in {}: {source}; remove the file if this persists",
+        "cannot read the recipes in {}: {cause}; remove the file if this persists",
         path.display()
     )]
     Read {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: rusqlite::Error,
+        cause: rusqlite::Error,
     },
     /// A recipe in the file is not one that this version understands.
     #[error(
-        "cannot understand the recipe for program {fingerprint} in {}: {source}; forget that \
+        "cannot understand the recipe for program {fingerprint} in {}: {cause}; forget that \
          program's recipes, or remove the file", path.display()
     )]
     Content {
@@ -126,18 +126,18 @@ pub enum StoreError {
         /// The program.
         fingerprint: Fingerprint,
         /// Why.
-        source: Unreadable,
+        cause: Unreadable,
     },
     /// A change of the file failed. Nothing was changed.
     #[error(
-        "cannot write to {}: {source}; check the space on its disk, and that no other program \
+        "cannot write to {}: {cause}; check the space on its disk, and that no other program \
          holds it", path.display()
     )]
     Write {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: rusqlite::Error,
+        cause: rusqlite::Error,
     },
     /// The file could only be opened to read.
     #[error(
@@ -159,16 +159,16 @@ pub enum StoreError {
         doubt: Doubt,
     },
     /// Recipes cannot be written out.
-    #[error("cannot write out the recipes of {}: {source}; check the space and try again", path.display())]
+    #[error("cannot write out the recipes of {}: {cause}; check the space and try again", path.display())]
     Export {
         /// The store's file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Recipes cannot be read in.
     #[error(
-        "cannot read line {line} of the recipes for {}: {source}; those before it are kept, and \
+        "cannot read line {line} of the recipes for {}: {cause}; those before it are kept, and \
          it does no harm to read them again", path.display()
     )]
     Import {
@@ -177,6 +177,6 @@ pub enum StoreError {
         /// The line, from 1.
         line: usize,
         /// Why.
-        source: io::Error,
+        cause: io::Error,
     },
 }

@@ -18,7 +18,7 @@ pub struct Imported {
 impl Store {
     /// Writes all recipes as JSON, one a line, and says how many.
     pub fn export(&self, out: &mut impl Write) -> Result<usize, StoreError> {
-        let failed = |source| StoreError::Export { path: self.path().to_owned(), source };
+        let failed = |cause| StoreError::Export { path: self.path().to_owned(), cause };
         let recipes = self.list()?;
         for recipe in &recipes {
             serde_json::to_writer(&mut *out, recipe).map_err(|error| failed(error.into()))?;
@@ -37,10 +37,10 @@ impl Store {
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            let read = input.read_until(b'\n', &mut line).map_err(|source| StoreError::Import {
+            let read = input.read_until(b'\n', &mut line).map_err(|cause| StoreError::Import {
                 path: self.path().to_owned(),
                 line: number,
-                source,
+                cause,
             })?;
             if read == 0 {
                 break;

@@ -157,10 +157,10 @@ impl Store {
             rows.collect::<rusqlite::Result<Vec<_>>>()
         })?;
         let recipe = |(key, body): ([u8; 16], String)| {
-            decode(body.as_bytes()).map_err(|source| StoreError::Content {
+            decode(body.as_bytes()).map_err(|cause| StoreError::Content {
                 path: self.path.clone(),
                 fingerprint: Fingerprint(u128::from_be_bytes(key)),
-                source,
+                cause,
             })
         };
         rows.unwrap_or_default().into_iter().map(recipe).collect()
@@ -178,7 +178,7 @@ impl Store {
                 database::connect_to_read(&self.path)?.as_ref().map(read).transpose()
             }
         };
-        result.map_err(|source| StoreError::Read { path: self.path.clone(), source })
+        result.map_err(|cause| StoreError::Read { path: self.path.clone(), cause })
     }
 
     /// Changes the file, as the only one at that time, all at once or not at all.
@@ -195,7 +195,7 @@ impl Store {
             }
         };
         alone(connection, write)
-            .map_err(|source| StoreError::Write { path: self.path.clone(), source })
+            .map_err(|cause| StoreError::Write { path: self.path.clone(), cause })
     }
 
     /// Notes that a recipe was used. That it cannot be noted is no reason not to use it, and

@@ -44,8 +44,8 @@ impl Recipe {
     /// Reads a recipe from a file.
     pub fn read(path: &Path) -> Result<Recipe, RecipeError> {
         let text =
-            fs::read(path).map_err(|source| RecipeError::Read { path: path.to_owned(), source })?;
-        decode(&text).map_err(|source| RecipeError::Content { path: path.to_owned(), source })
+            fs::read(path).map_err(|cause| RecipeError::Read { path: path.to_owned(), cause })?;
+        decode(&text).map_err(|cause| RecipeError::Content { path: path.to_owned(), cause })
     }
 
     /// Writes the recipe to a file, for people to read too: whole or not at all.
@@ -58,7 +58,7 @@ impl Recipe {
         comes_back(self, &text).map_err(doubtful)?;
         text.push('\n');
         write_whole(path, text.as_bytes())
-            .map_err(|source| RecipeError::Write { path: path.to_owned(), source })
+            .map_err(|cause| RecipeError::Write { path: path.to_owned(), cause })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 use xla_gym_engine::protocol::{Array, MemoryEstimate};
 use xla_gym_oracle::{Range, make_inputs};
@@ -59,6 +59,20 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let engine = context.engine()?;
     let mut session = context.load(&engine, &args.file)?;
     let signature = session.signature()?;
+    if !signature.collectives.is_empty() {
+        bail!(
+            "{} needs several devices, for {}",
+            args.file.display(),
+            signature.collectives.join(", ")
+        );
+    }
+    let waits = ["infeed", "outfeed", "recv", "send"];
+    if let Some(what) = signature.not_comparable.iter().find(|what| waits.contains(&&***what)) {
+        bail!(
+            "{} waits for another program, by {what}, and would wait for ever",
+            args.file.display()
+        );
+    }
     let range = if args.positive { Range::Positive } else { Range::Signed };
     let inputs = make_inputs(&signature.inputs, args.seed, 0, range);
 

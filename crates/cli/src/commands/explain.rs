@@ -5,15 +5,30 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 use xla_gym_env::{Start, World};
-use xla_gym_optimize::{Judge, Judged, Plan, attribute, plan_of, shorten, timeline};
+use xla_gym_optimize::{
+    Judge, Judged, Plan, attribute, check_fit, plan_of, shorten, summary, timeline,
+};
 use xla_gym_recipe::Recipe;
 use xla_gym_report::{Contribution, Explanation, Timeline};
 
 use super::one_program;
 use crate::{
-    context::{Context, grouped, parse_passes},
+    context::{Context, grouped, or_none, parse_passes},
     progress::Progress,
 };
+
+/// Which passes.
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Passes {
+    /// The passes: names separated by commas, or @FILE with such a list.
+    #[arg(long, value_name = "PASSES")]
+    passes: Option<String>,
+
+    /// The passes of this recipe, instead.
+    #[arg(long, value_name = "FILE")]
+    recipe: Option<PathBuf>,
+}
 
 /// Which program, and which passes.
 #[derive(clap::Args)]
@@ -21,13 +36,12 @@ pub struct Order {
     /// The program.
     file: String,
 
-    /// The passes: names separated by commas, or @FILE with such a list.
-    #[arg(long, value_name = "PASSES", required_unless_present = "recipe")]
-    passes: Option<String>,
+    #[command(flatten)]
+    passes: Passes,
 
-    /// The passes of this recipe, instead.
-    #[arg(long, value_name = "FILE", conflicts_with = "passes")]
-    recipe: Option<PathBuf>,
+    /// Take the recipe of another program.
+    #[arg(long, requires = "recipe")]
+    force: bool,
 
     /// Start from the normal form of the program (a recipe says where it starts).
     #[arg(long)]
@@ -36,7 +50,7 @@ pub struct Order {
 
 impl Order {
     fn load(&self, context: &Context, progress: &Progress) -> Result<(Judge, Judged)> {
-        let recipe = self.recipe.as_deref().map(Recipe::read).transpose()?;
+        let recipe = self.passes.recipe.as_deref().map(Recipe::read).transpose()?;
         let start = match &recipe {
             Some(recipe) => recipe.start,
             None if self.normalise => Start::Normalised,
@@ -46,12 +60,17 @@ impl Order {
         let plan = match &recipe {
             Some(recipe) => plan_of(&world, recipe)?,
             None => {
-                let text = self.passes.as_deref().unwrap_or_default();
+                let text = self.passes.passes.as_deref().unwrap_or_default();
                 Plan::instead(parse_passes(world.engine(), text)?)
             }
         };
         progress.doing("XLA's own pipeline");
         let judge = Judge::new(&world, 0)?;
+        if let Some(recipe) = &recipe {
+            for warning in check_fit(&world, judge.emitted()?.fingerprint()?, recipe, self.force)? {
+                eprintln!("xla-gym: careful: {warning}");
+            }
+        }
         progress.doing("the passes");
         let judged = judge.judge(&plan)?;
         Ok((judge, judged.map_err(|reason| anyhow!("XLA refuses the result: {reason}"))?))
@@ -100,7 +119,8 @@ pub fn run_attribute(context: &Context, args: AttributeArgs) -> Result<ExitCode>
             default_order,
             contributions,
             disabled_passes: judged.plan.disabled,
-            summary: Vec::new(),
+            engine: judge.world.engine().name(),
+            summary: summary(&judge, &judged.figures, &judge.default_figures, None),
             ..Explanation::default()
         };
         context.print(&explanation.text())?;
@@ -157,7 +177,7 @@ pub fn run_minimize(context: &Context, args: MinimizeArgs) -> Result<ExitCode> {
             grouped(shown.operations),
             grouped(shown.legal),
             grouped(shown.kernels),
-            shown.passes.join(","),
+            or_none(&shown.passes),
         ))?;
     }
     Ok(ExitCode::SUCCESS)

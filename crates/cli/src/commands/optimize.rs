@@ -19,8 +19,8 @@ use xla_gym_search::{Budget, Method};
 
 use super::{one_program, score::describe};
 use crate::{
-    context::{Context, count, grouped, time},
-    outfile::{OutFile, write_whole},
+    context::{Context, count, grouped, or_none, time},
+    outfile::{OutFile, writable, write_whole},
     table::Table,
 };
 
@@ -40,17 +40,18 @@ pub struct Args {
     method: MethodName,
 
     /// Runs of passes, at most.
-    #[arg(long, default_value_t = 2000, value_name = "PASSES")]
+    #[arg(long, default_value_t = 2000, value_name = "PASSES", allow_negative_numbers = true)]
     budget: u64,
 
     /// Seconds, at most. With it, results depend on the machine [default: none; 120 if time is the
     /// objective].
-    #[arg(long, value_name = "SECONDS", value_parser = crate::positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::positive, allow_negative_numbers = true)]
     seconds: Option<f64>,
 
     /// What is to be made small: operations (at the end of the order), legal (operations before
     /// layout assignment), kernels, flops, bytes, run-time or compile-time; a weighted sum such as
-    /// 0.7*kernels+0.3*bytes; or several with commas, for a front.
+    /// 0.7*kernels+0.3*bytes; or several with commas, for a front. Where it is legal or kernels, the
+    /// other may not grow either.
     #[arg(long, default_value = "legal")]
     objective: Objective,
 
@@ -93,11 +94,11 @@ pub struct Args {
     output: Option<OutFile>,
 
     /// Write the recipe, as JSON.
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", value_parser = writable())]
     recipe: Option<PathBuf>,
 
     /// Write a report that explains the result, as one HTML file.
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", value_parser = writable())]
     report: Option<PathBuf>,
 }
 
@@ -250,7 +251,10 @@ fn consult(store: &Store, judge: &Judge, args: &Args) -> Result<Option<Recipe>> 
 fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
     let recipe = &answer.recipe;
     let mut table = Table::new(&[file, ">start", ">default", ">optimised", ">ratio"]);
-    for row in summary(judge, &answer.figures, &answer.default, recipe) {
+    let timing = recipe.evidence.timing.as_ref();
+    let rows = summary(judge, &answer.figures, &answer.default, timing);
+    let undefined = rows.iter().any(|row| row.ratio.is_none());
+    for row in rows {
         table.row([
             row.name,
             row.start.map_or_else(String::new, count),
@@ -260,6 +264,9 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         ]);
     }
     let mut out = table.render();
+    if undefined {
+        out.push_str("undefined: XLA's own passes remove nothing here.\n");
+    }
     let search = &recipe.evidence.search;
     let why = match search.stopped.as_str() {
         "interrupted" => ", interrupted",
@@ -277,6 +284,9 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         out.push_str(&format!("Run time: {}\n", sentence(&timing.run)));
         out.push_str(&format!("Compile time: {}\n", sentence(&timing.compile)));
     }
+    if let Some(reason) = &answer.not_measured {
+        out.push_str(&format!("Times were not measured: {reason}\n"));
+    }
     for dropped in recipe.evidence.dropped.iter().take(5) {
         out.push_str(&format!("Dropped: {dropped}\n"));
     }
@@ -292,17 +302,19 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
             if let Some(figures) = &answer.nearest {
                 out.push_str(&format!(
                     "The fewest operations found: {}, which become {} before layout assignment \
-                     and {} kernels.\n",
+                     and {} kernels (XLA's own: {} and {}; neither may grow).\n",
                     grouped(figures.operations),
                     grouped(figures.legal),
                     grouped(figures.kernels),
+                    grouped(answer.default.legal),
+                    grouped(answer.default.kernels),
                 ));
             }
         }
         Some(report) => {
             out.push_str(&format!("XLA's verifier accepts it. Outputs: {}\n", describe(report)));
             let normal = if recipe.start == Start::Normalised { ", after normalising" } else { "" };
-            out.push_str(&format!("\nPasses{normal}:\n  {}\n", recipe.passes.join(",")));
+            out.push_str(&format!("\nPasses{normal}:\n  {}\n", or_none(&recipe.passes)));
             if recipe.disabled_passes.is_empty() {
                 out.push_str("before XLA's untouched pipeline.\n");
             } else {
