@@ -9,6 +9,7 @@ mod fuzz;
 mod graphs;
 mod headroom;
 mod manifest;
+mod optional;
 mod overhead;
 mod pass_table;
 mod search;
@@ -55,6 +56,8 @@ enum Command {
     Speed(speed::Args),
     /// A small set of orders that together do well on the training graphs.
     Coreset(coreset::Args),
+    /// Which passes of XLA's own pipeline can be left out.
+    Optional(optional::Args),
     /// A better pass order for one graph.
     Search(search::Args),
 }
@@ -74,6 +77,7 @@ fn main() -> Result<()> {
         Command::Evaluate(args) => evaluate::run(args),
         Command::Speed(args) => speed::run(args),
         Command::Coreset(args) => coreset::run(args),
+        Command::Optional(args) => optional::run(args),
         Command::Search(args) => search::run(args),
     }
 }

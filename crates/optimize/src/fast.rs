@@ -15,8 +15,9 @@ use xla_gym_search::Candidate;
 
 use crate::{
     error::OptimizeError,
+    leave_out::can_be_left_out,
     objective::{Figures, Objective},
-    plan::{Judge, Judged, Plan, optional},
+    plan::{Judge, Judged, Plan},
     race::{Runner, race},
     watch::Watch,
 };
@@ -130,12 +131,12 @@ impl FastSearch<'_> {
         plans
     }
 
-    /// Optional passes that did something in the compiler's own run.
+    /// Passes that can be left out and did something in the compiler's own run.
     fn worth_disabling(&self) -> Vec<String> {
         let did = |name: &String| {
             self.judge.default.passes.iter().any(|pass| pass.changed && pass.pass == *name)
         };
-        optional().into_iter().filter(did).collect()
+        can_be_left_out().into_iter().filter(did).collect()
     }
 
     /// One of the best, a little different.

@@ -62,6 +62,9 @@ pub struct Judged {
     pub end: Option<Fingerprint>,
 }
 
+/// A state that goes through the pipeline, and what is left out there.
+type Sent = (Fingerprint, Vec<String>);
+
 /// A program as emitted, what the compiler itself makes of it, and a memory of what it makes of
 /// other states of it.
 pub struct Judge {
@@ -81,7 +84,7 @@ pub struct Judge {
     pub default_figures: Figures,
     /// Operations at the start.
     pub initial: u64,
-    known: Mutex<HashMap<(Fingerprint, Vec<String>), Result<DefaultRun, String>>>,
+    known: Mutex<HashMap<Sent, Result<DefaultRun, String>>>,
     pipelines: AtomicU64,
     reference: Mutex<Option<(Options, Arc<Reference>)>>,
     compared: Mutex<HashMap<(Options, Plan), Report>>,
