@@ -18,7 +18,8 @@ use crate::{
     leave_out::can_be_left_out,
     objective::{Figures, Objective},
     plan::{Judge, Judged, Plan},
-    race::{Runner, race},
+    race::{Runner, race, run_in_turn},
+    stats::speedup,
     watch::Watch,
 };
 
@@ -31,7 +32,6 @@ const KEPT: usize = 5;
 /// What is known of a plan that was run.
 struct Entry {
     judged: Judged,
-    runner: Runner,
     value: f64,
 }
 
@@ -62,8 +62,13 @@ pub struct Fast {
 }
 
 impl FastSearch<'_> {
-    /// Runs it, on orders that a search found to begin with.
-    pub fn run(&self, orders: &[Candidate], watch: &dyn Watch) -> Result<Fast, OptimizeError> {
+    /// Runs it, on plans and orders that a search found to begin with.
+    pub fn run(
+        &self,
+        plans: Vec<Plan>,
+        orders: &[Candidate],
+        watch: &dyn Watch,
+    ) -> Result<Fast, OptimizeError> {
         let begin = Instant::now();
         let time = self.deadline.saturating_duration_since(begin);
         let mut default = match Runner::new(self.judge, &Plan::default_way(), self.inputs)? {
@@ -84,30 +89,27 @@ impl FastSearch<'_> {
             dropped: Vec::new(),
         };
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let plans = self.beginners(orders);
+        let plans = plans.into_iter().chain(self.beginners(orders));
         watch.counting(time.as_secs(), "seconds");
         let on = |share: f64| begin.elapsed() < time.mul_f64(share) && !(self.stop)();
         for plan in plans {
-            if !on(0.5) {
+            if !on(0.45) {
                 break;
             }
             self.heat(&mut state, &plan, watch)?;
             watch.at(begin.elapsed().as_secs());
         }
         let mut idle = 0;
-        while on(0.8) && !state.entries.is_empty() && idle < 50 {
+        while on(0.7) && !state.entries.is_empty() && idle < 50 {
             let plan = self.changed(&state, orders, &mut rng);
             idle = if self.heat(&mut state, &plan, watch)? { 0 } else { idle + 1 };
             watch.at(begin.elapsed().as_secs());
         }
         watch.doing(&format!("running the best of {}", state.tried));
-        self.last_heat(&mut state, &|| !on(1.0));
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let plans = self.last_heat(&mut state, left)?;
         watch.done_counting();
-        Ok(Fast {
-            plans: state.entries.into_iter().map(|entry| entry.judged).collect(),
-            default: state.figures,
-            dropped: state.dropped,
-        })
+        Ok(Fast { plans, default: state.figures, dropped: state.dropped })
     }
 
     /// What to begin with.
@@ -202,7 +204,7 @@ impl FastSearch<'_> {
         self.rate(&mut judged, &runner, &state.default, &state.figures);
         let value = self.objective.value(&judged.figures, &state.figures);
         if runner.broken.is_none() && value.is_finite() {
-            state.entries.push(Entry { judged, runner, value });
+            state.entries.push(Entry { judged, value });
             state.sort();
         }
         Ok(true)
@@ -210,26 +212,34 @@ impl FastSearch<'_> {
 
     /// Times relative to the default in the same heat.
     fn rate(&self, judged: &mut Judged, runner: &Runner, default: &Runner, figures: &Figures) {
-        let (ratio, _) = crate::stats::speedup(&default.rounds, &runner.rounds);
+        let (ratio, _) = speedup(&[default.rounds.clone()], &[runner.rounds.clone()]);
         judged.figures.run_nanos = figures.run_nanos.map(|nanos| nanos / ratio);
         judged.figures.compile_nanos = Some(runner.compile_nanos);
     }
 
-    /// All that are left, together, for longer.
-    fn last_heat(&self, state: &mut State, over: &dyn Fn() -> bool) {
-        let State { entries, default, figures, .. } = state;
-        default.rounds.clear();
-        let mut racing: Vec<&mut Runner> = vec![default];
-        for entry in entries.iter_mut() {
-            entry.runner.rounds.clear();
-            racing.push(&mut entry.runner);
+    /// All that are left, together, compiled and started anew a few times, so that none is the first
+    /// by the luck of its process.
+    fn last_heat(&self, state: &mut State, time: Duration) -> Result<Vec<Judged>, OptimizeError> {
+        let mut left: Vec<Judged> = state.entries.drain(..).map(|entry| entry.judged).collect();
+        let default = Plan::default_way();
+        let mut plans = vec![&default];
+        plans.extend(left.iter().map(|judged| &judged.plan));
+        match run_in_turn(self.judge, &plans, self.inputs, time, self.stop)? {
+            Ok((run, compile)) => {
+                for (index, judged) in left.iter_mut().enumerate() {
+                    let rate = |times: &[Vec<Vec<f64>>], nanos: Option<f64>| {
+                        nanos.map(|nanos| nanos / speedup(&times[0], &times[index + 1]).0)
+                    };
+                    judged.figures.run_nanos = rate(&run, state.figures.run_nanos);
+                    judged.figures.compile_nanos = rate(&compile, state.figures.compile_nanos);
+                }
+            }
+            // The heats have to do.
+            Err(reason) => state.dropped.push(reason),
         }
-        race(&mut racing, 100, over);
-        for entry in entries.iter_mut() {
-            self.rate(&mut entry.judged, &entry.runner, default, figures);
-            entry.value = self.objective.value(&entry.judged.figures, figures);
-        }
-        state.sort();
+        let value = |judged: &Judged| self.objective.value(&judged.figures, &state.figures);
+        left.sort_by(|a, b| value(a).total_cmp(&value(b)));
+        Ok(left)
     }
 }
 

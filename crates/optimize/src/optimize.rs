@@ -187,7 +187,9 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
             deadline: begin + patience.mul_f64(0.75),
             stop: &stopped,
         };
-        let fast = search.run(&looked.orders[..looked.orders.len().min(8)], watch)?;
+        let orders = &looked.orders[..looked.orders.len().min(8)];
+        watch.doing("sending the best through XLA's pipeline");
+        let fast = search.run(promising(send(judge, orders, true)?.judged), orders, watch)?;
         default = fast.default;
         proof.dropped.extend(fast.dropped);
         fast.plans
@@ -248,7 +250,7 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
             let Some(proven) = proof.prove(judged)? else { continue };
             if clock {
                 watch.doing("measuring again, beside two controls");
-                let time = patience.mul_f64(0.2).max(Duration::from_secs(2));
+                let time = patience.mul_f64(0.25).max(Duration::from_secs(2));
                 match measure(judge, &proven.judged.plan, to_run()?, time, &stopped)? {
                     Ok(timing) if holds(&task.objective, &timing) => {
                         chosen = Some((proven, Some(timing)));
@@ -338,6 +340,29 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
         },
     };
     Ok(Answer { plan, figures, default, recipe, front: proven_front, nearest, not_measured })
+}
+
+/// Plans that leave few kernels, few bytes or few operations, the best of each in turn: neither tells
+/// how fast a program is, but what is best in one of them is worth a run.
+fn promising(judged: Vec<Judged>) -> Vec<Plan> {
+    let by = |figure: Figure| {
+        let mut sorted: Vec<&Judged> = judged.iter().collect();
+        sorted.sort_by(|a, b| {
+            let value = |judged: &Judged| judged.figures.get(figure).unwrap_or(f64::INFINITY);
+            value(a).total_cmp(&value(b))
+        });
+        sorted
+    };
+    let sorted = [Figure::Kernels, Figure::Bytes, Figure::Legal].map(by);
+    let mut plans: Vec<Plan> = Vec::new();
+    for rank in 0..judged.len().min(4) {
+        for judged in sorted.iter().filter_map(|sorted| sorted.get(rank)) {
+            if !plans.contains(&judged.plan) {
+                plans.push(judged.plan.clone());
+            }
+        }
+    }
+    plans
 }
 
 /// The chosen one of a front with fewer passes, where it is still right without them.

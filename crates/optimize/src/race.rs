@@ -118,6 +118,52 @@ fn order_nanos(judge: &Judge, plan: &Plan) -> Result<f64, OptimizeError> {
     Ok(nanos as f64)
 }
 
+/// How often everything is compiled and started anew for a measurement, at most.
+const INSTANCES: u32 = 6;
+
+/// Series by program, by block: see [`speedup`].
+type Blocks = Vec<Vec<Vec<f64>>>;
+
+/// Runs plans in turn, several times anew, within `patience`. Run times and compile times.
+pub fn run_in_turn(
+    judge: &Judge,
+    plans: &[&Plan],
+    inputs: &[Array],
+    patience: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<Result<(Blocks, Blocks), String>, OptimizeError> {
+    let begin = Instant::now();
+    let mut run_times: Blocks = vec![Vec::new(); plans.len()];
+    let mut compile_times: Blocks = vec![Vec::new(); plans.len()];
+    for instance in 0..INSTANCES {
+        let so_far = begin.elapsed();
+        // As long as the last one took on average, another one would.
+        if instance > 0 && (so_far + so_far / instance > patience || stop()) {
+            break;
+        }
+        let mut runners = Vec::new();
+        for index in 0..plans.len() {
+            let index = (index + instance as usize) % plans.len();
+            match Runner::new(judge, plans[index], inputs)? {
+                Ok(runner) => runners.push((index, runner)),
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
+        runners.sort_by_key(|(index, _)| *index);
+        let until = so_far + (begin.elapsed() - so_far).max(patience / INSTANCES);
+        let mut racing: Vec<&mut Runner> = runners.iter_mut().map(|(_, runner)| runner).collect();
+        race(&mut racing, 60, &|| begin.elapsed() > until || stop());
+        for (index, runner) in runners {
+            if let Some(reason) = runner.broken {
+                return Ok(Err(reason));
+            }
+            run_times[index].push(runner.rounds);
+            compile_times[index].push(vec![runner.compile_nanos]);
+        }
+    }
+    Ok(Ok((run_times, compile_times)))
+}
+
 /// Measures a plan beside the default and two more compilations of the default, all in turn.
 pub fn measure(
     judge: &Judge,
@@ -126,59 +172,32 @@ pub fn measure(
     patience: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<Timing, String>, OptimizeError> {
-    let begin = Instant::now();
-    let plans = [&Plan::default_way(), plan, &Plan::default_way(), &Plan::default_way()];
-    let mut compile_times: Vec<Vec<f64>> = vec![Vec::new(); plans.len()];
-    let mut runners = Vec::new();
-    // Everything is compiled three times, if there is time.
-    for again in 0..3 {
-        if again > 0 && (begin.elapsed() > patience / 3 || stop()) {
-            break;
-        }
-        runners.clear();
-        for index in 0..plans.len() {
-            let index = (index + again) % plans.len();
-            match Runner::new(judge, plans[index], inputs)? {
-                Ok(runner) => {
-                    compile_times[index].push(runner.compile_nanos);
-                    runners.push((index, runner));
-                }
-                Err(reason) => return Ok(Err(reason)),
-            }
-        }
-    }
-    runners.sort_by_key(|(index, _)| *index);
-    let mut racing: Vec<&mut Runner> = runners.iter_mut().map(|(_, runner)| runner).collect();
-    race(&mut racing, 300, &|| begin.elapsed() > patience || stop());
-    if let Some(reason) = runners.iter().find_map(|(_, runner)| runner.broken.clone()) {
-        return Ok(Err(reason));
-    }
-    let times: Vec<&[f64]> = runners.iter().map(|(_, runner)| &runner.rounds[..]).collect();
-    let compile: Vec<&[f64]> = compile_times.iter().map(|times| &times[..]).collect();
-    Ok(Ok(Timing { run: paired(&times), compile: paired(&compile) }))
+    let default = Plan::default_way();
+    let plans = [&default, plan, &default, &default];
+    let measured = run_in_turn(judge, &plans, inputs, patience, stop)?;
+    Ok(measured.map(|(run, compile)| Timing { run: paired(&run), compile: paired(&compile) }))
 }
 
 /// The first series is the default, the second the result, the others are controls.
-fn paired(times: &[&[f64]]) -> Paired {
-    let (default, result) = (times[0], times[1]);
-    let (ratio, interval) = speedup(default, result);
+fn paired(times: &[Vec<Vec<f64>>]) -> Paired {
+    let (ratio, interval) = speedup(&times[0], &times[1]);
     let controls: Vec<Control> = times[2..]
         .iter()
         .map(|control| {
-            let (speedup, interval) = speedup(default, control);
+            let (speedup, interval) = speedup(&times[0], control);
             Control { speedup, interval }
         })
         .collect();
     let noise = controls.iter().map(|control| control.speedup.ln().abs()).fold(0.0, f64::max);
-    // Three measurements are too few for an interval.
-    let few = default.len() < 5;
     let spans_one = interval.0 <= 1.0 && interval.1 >= 1.0;
+    let few = times[0].iter().map(Vec::len).sum::<usize>() < 3;
     Paired {
-        default: series(default),
-        result: series(result),
+        default: series(&times[0].concat()),
+        result: series(&times[1].concat()),
         speedup: ratio,
         interval,
-        within_noise: spans_one || ratio.ln().abs() <= noise || (few && ratio.ln().abs() < 0.05),
+        // Of one or two measurements nothing can be said.
+        within_noise: spans_one || ratio.ln().abs() <= noise || few,
         controls,
     }
 }
