@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Home, mlp};
+use common::{Home, mlp, testdata};
 use serde_json::Value;
 
 const GPT2: &str = "hlo-v1/gpt2/train-1l-adamw";
@@ -99,6 +99,37 @@ fn passes_are_made_to_account_for_themselves() {
     let removed: i64 = contributions.iter().map(|one| one["by_step"].as_i64().unwrap()).sum();
     assert_eq!(start - removed, short["operations"].as_i64().unwrap(), "{shown}");
     home.run(&["attribute", &mlp("hlo"), "--passes", &list]).expect(0).prints(&["call-inliner"]);
+}
+
+#[test]
+fn programs_from_elsewhere_are_optimised_or_it_is_said_why_not() {
+    let home = Home::new();
+    let mut files: Vec<_> = std::fs::read_dir(testdata("strangers"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension != "md"))
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 20);
+    let mut better = 0;
+    for file in files {
+        let file = file.to_str().unwrap();
+        let args = ["optimize", file, "--budget", "60", "--trials", "1", "--no-store"];
+        let recipe = home.json(&args);
+        let evidence = &recipe["evidence"];
+        let count = |side: &str| evidence["legal"][side].as_u64().unwrap();
+        assert!(count("result") <= count("default"), "{file}: {recipe}");
+        let kernels = &evidence["figures"]["kernels"];
+        assert!(kernels[1].as_f64() <= kernels[0].as_f64(), "{file}: {recipe}");
+        better += usize::from(count("result") < count("default"));
+        match evidence["outputs"]["verdict"].as_str() {
+            None => assert_eq!(recipe["gain"], 1.0, "{file}: {recipe}"),
+            Some("equal") => {}
+            Some("not-comparable") => assert!(evidence["outputs"]["reason"].is_string()),
+            other => panic!("{file}: {other:?}"),
+        }
+    }
+    assert!(better >= 5, "only {better} of 20");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use xla_gym_report::{
 use crate::{
     error::OptimizeError,
     objective::{Figure, Figures},
-    optimize::Answer,
     plan::{Judge, Plan, walk},
+    task::Answer,
     watch::Watch,
 };
 

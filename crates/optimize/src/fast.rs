@@ -184,7 +184,7 @@ impl FastSearch<'_> {
         let mut judged = match self.judge.judge(plan)? {
             Ok(judged) => judged,
             Err(reason) => {
-                state.dropped.push(format!("an order of {} passes: {reason}", plan.passes.len()));
+                state.dropped.push(format!("{plan}: {reason}"));
                 return Ok(false);
             }
         };
@@ -194,7 +194,7 @@ impl FastSearch<'_> {
         let mut runner = match Runner::new(self.judge, &judged.plan, self.inputs)? {
             Ok(runner) => runner,
             Err(reason) => {
-                state.dropped.push(format!("an order of {} passes: {reason}", plan.passes.len()));
+                state.dropped.push(format!("{plan}: {reason}"));
                 return Ok(true);
             }
         };

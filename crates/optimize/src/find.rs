@@ -156,8 +156,7 @@ pub fn send(judge: &Judge, orders: &[Candidate], variants: bool) -> Result<Sent,
             match result {
                 Ok(judged) => sent.judged.push(judged),
                 Err(reason) => {
-                    sent.dropped
-                        .push(format!("an order of {} passes: {reason}", order.passes.len()));
+                    sent.dropped.push(format!("{}: {reason}", Plan::before(order.passes.clone())));
                 }
             }
         }

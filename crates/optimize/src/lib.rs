@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accept;
 mod apply;
 mod coreset;
 mod error;
@@ -23,6 +24,7 @@ mod plan;
 mod race;
 mod shorten;
 mod stats;
+mod task;
 mod watch;
 
 pub use apply::{Applied, apply, check_fit, plan_of};
@@ -31,9 +33,10 @@ pub use error::OptimizeError;
 pub use explain::{attribute, explain, summary, timeline};
 pub use leave_out::can_be_left_out;
 pub use objective::{Figure, Figures, Objective};
-pub use optimize::{Answer, Proven, Task, optimize};
+pub use optimize::optimize;
 pub use plan::{Judge, Judged, Plan, optional, walk};
 pub use race::measure;
 pub use shorten::shorten;
 pub use stats::{median, series, speedup};
+pub use task::{Answer, Proven, Task};
 pub use watch::Watch;

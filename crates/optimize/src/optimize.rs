@@ -1,245 +1,188 @@
 //! The best pass order for a program: found, proven, shortened.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
 use xla_gym_engine::protocol::{Array, PassId};
 use xla_gym_oracle::{Options, Report, Verdict};
 use xla_gym_recipe::{Evidence, Program, Recipe, SearchRecord, Timing, VERSION};
-use xla_gym_search::{Budget, Method, Policy, StopReason};
+use xla_gym_search::{Budget, StopReason};
 
 use crate::{
+    accept::{good, holds},
     coreset::{coreset, for_convolutions},
     error::OptimizeError,
     fast::{FastSearch, PATIENCE},
-    find::{Looking, look, send},
+    find::{Looked, Looking, look, send},
     front::front,
     objective::{Figure, Figures, Objective},
     plan::{Judge, Judged, Plan},
     race::measure,
     shorten::shorten,
+    task::{Answer, Proven, Task},
     watch::Watch,
 };
-
-/// What is wanted.
-#[derive(Clone, Debug)]
-pub struct Task {
-    /// What is to be made small.
-    pub objective: Objective,
-    /// How to search.
-    pub method: Method,
-    /// How much the search may take. Where the clock decides, its time is that of everything.
-    pub budget: Budget,
-    /// Seed of the search and of the inputs.
-    pub seed: u64,
-    /// Which passes look promising, if somebody knows.
-    pub policy: Option<Arc<dyn Policy>>,
-    /// Whether orders that did well on other programs are tried first.
-    pub coreset: bool,
-    /// Passes of a recipe that is known for this program, tried before everything else.
-    pub known: Option<Plan>,
-    /// How many of the best by operations go through the pipeline; by the program's size, if nobody
-    /// says.
-    pub finalists: Option<usize>,
-    /// How long the answer may be shortened.
-    pub shortening: Duration,
-    /// Sets of inputs on which outputs are compared.
-    pub trials: u32,
-    /// How long run time and compile time may be measured, if they are wanted.
-    pub measuring: Option<Duration>,
-    /// Set by whoever wants the search to end; the best so far is still proven.
-    pub stop: Arc<AtomicBool>,
-}
-
-impl Default for Task {
-    fn default() -> Task {
-        Task {
-            objective: Objective::one(Figure::Legal),
-            method: Method::Evolve,
-            budget: Budget::passes(2000),
-            seed: 0,
-            policy: None,
-            coreset: true,
-            known: None,
-            finalists: None,
-            shortening: Duration::from_secs(15),
-            trials: 3,
-            measuring: None,
-            stop: Arc::default(),
-        }
-    }
-}
-
-/// A plan that was proven.
-#[derive(Clone, Debug)]
-pub struct Proven {
-    /// The plan, and what comes of it.
-    pub judged: Judged,
-    /// Whether it computes the same.
-    pub outputs: Report,
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub struct Answer {
-    /// What to do.
-    pub plan: Plan,
-    /// What comes of it.
-    pub figures: Figures,
-    /// What comes of the default.
-    pub default: Figures,
-    /// The same in writing, with what speaks for it.
-    pub recipe: Recipe,
-    /// If several objectives were asked for: proven plans of which none beats another in all.
-    pub front: Vec<Proven>,
-    /// The best by operations at the end of the order that was not good enough later, if nothing
-    /// was.
-    pub nearest: Option<Figures>,
-    /// Why times were not measured that should have been.
-    pub not_measured: Option<String>,
-}
-
-/// Everything that is needed to prove a plan.
-struct Proof<'a> {
-    judge: &'a Judge,
-    options: Options,
-    dropped: Vec<String>,
-}
-
-impl Proof<'_> {
-    /// Whether a plan computes the same; a plan that does not is dropped.
-    fn prove(&mut self, judged: Judged) -> Result<Option<Proven>, OptimizeError> {
-        let outputs = self.judge.compare(&judged.plan, self.options)?;
-        match &outputs.verdict {
-            Verdict::Equal | Verdict::NotComparable { .. } => Ok(Some(Proven { judged, outputs })),
-            verdict => {
-                let reason = match verdict {
-                    Verdict::Rejected { reason } => format!("the compiler rejects it: {reason}"),
-                    _ => format!("outputs differ by {:.1} tolerances", outputs.worst),
-                };
-                let passes = judged.plan.passes.len();
-                self.dropped.push(format!("an order of {passes} passes: {reason}"));
-                Ok(None)
-            }
-        }
-    }
-}
 
 /// Finds the best order for a program. The answer is verified, compiled, and run beside the
 /// original; where nothing beats the default, that is the answer.
 pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer, OptimizeError> {
-    let begin = Instant::now();
-    let stopped = || task.stop.load(Ordering::Relaxed);
-    let clock = task.objective.needs_clock();
-    let patience = task.budget.time.unwrap_or(PATIENCE);
-
     watch.doing("running the original");
     let options = Options { trials: task.trials, seed: task.seed };
-    let mut proof = Proof { judge, options, dropped: Vec::new() };
-    let inputs: Result<Vec<Array>, String> =
-        judge.reference(options)?.inputs().map(<[Array]>::to_vec).map_err(str::to_owned);
-    let to_run = || match &inputs {
-        Ok(inputs) => Ok(&inputs[..]),
-        Err(reason) => Err(OptimizeError::NotRunnable(reason.clone())),
+    let reference = judge.reference(options)?;
+    let mut run = Run {
+        judge,
+        task,
+        watch,
+        begin: Instant::now(),
+        patience: task.budget.time.unwrap_or(PATIENCE),
+        options,
+        inputs: reference.inputs().map(<[Array]>::to_vec).map_err(str::to_owned),
+        default: judge.default_figures,
+        dropped: Vec::new(),
     };
-
-    let mut first: Vec<Vec<PassId>> = Vec::new();
-    first.extend(task.known.iter().map(|plan| plan.passes.clone()));
-    if task.coreset {
-        let orders = coreset(judge.world.engine());
-        first.extend(if judge.has("convolution")? {
-            for_convolutions(judge.world.engine(), &orders)
-        } else {
-            orders
-        });
-    }
-    first.push(judge.own_order.clone());
-    let budget = if clock {
-        Budget { time: Some(patience.mul_f64(0.2)), ..task.budget }
-    } else {
-        task.budget
-    };
-    let looking = Looking {
-        goal: task.objective.goal(),
-        method: task.method,
-        budget,
-        seed: task.seed,
-        policy: task.policy.clone(),
-        first,
-        also_legal: !task.objective.is_order_alone(),
-        stop: &task.stop,
-    };
-    let looked = look(judge, &looking, watch)?;
-
-    let mut default = judge.default_figures;
-    let mut judged = if clock {
-        let search = FastSearch {
-            judge,
-            objective: &task.objective,
-            inputs: to_run()?,
-            seed: task.seed,
-            // The rest is for proving and for measuring again.
-            deadline: begin + patience.mul_f64(0.75),
-            stop: &stopped,
-        };
-        let orders = &looked.orders[..looked.orders.len().min(8)];
-        watch.doing("sending the best through XLA's pipeline");
-        let fast = search.run(promising(send(judge, orders, true)?.judged), orders, watch)?;
-        default = fast.default;
-        proof.dropped.extend(fast.dropped);
-        fast.plans
-    } else {
-        watch.doing("sending the best through XLA's pipeline");
-        // Where only the end of the order counts, the first that is legal is the best.
-        let order_alone = task.objective.is_order_alone();
-        let usual = if order_alone { 2 } else { finalists(judge.initial) };
-        let count = looked.orders.len().min(task.finalists.unwrap_or(usual));
-        let sent = send(judge, &looked.orders[..count], !order_alone)?;
-        proof.dropped.extend(sent.dropped);
-        sent.judged
-    };
-    if let Some(known) = &task.known
-        && !clock
-        && let Ok(known) = judge.judge(known)?
-    {
-        judged.push(known);
-    }
-
+    let looked = run.look()?;
+    let judged = run.judge(&looked)?;
     let nearest = judged.iter().map(|judged| judged.figures).min_by_key(|f| f.operations);
-    let rank = |judged: &Judged| {
-        let figures = &judged.figures;
-        let value = task.objective.value(figures, &default);
-        (value, figures.kernels, figures.legal, judged.plan.passes.len())
-    };
-    judged.sort_by(|a, b| {
-        let (a, b) = (rank(a), rank(b));
-        a.0.total_cmp(&b.0).then((a.1, a.2, a.3).cmp(&(b.1, b.2, b.3)))
-    });
-
-    let mut chosen: Option<(Proven, Option<Timing>)> = None;
-    let mut proven_front = Vec::new();
-    if task.objective.is_front() {
-        watch.doing("proving the front");
-        for judged in front(&task.objective, &judged, &default) {
-            proven_front.extend(proof.prove(judged)?);
-        }
-        proven_front.retain(|proven| !proven.judged.plan.is_default);
-        let best = proven_front.iter().min_by(|a, b| {
-            let value = |p: &Proven| task.objective.value(&p.judged.figures, &default);
-            value(a).total_cmp(&value(b))
-        });
-        let best =
-            best.filter(|best| task.objective.value(&best.judged.figures, &default) < 1.0).cloned();
-        if let Some(best) = best {
-            chosen = Some((shortened(&mut proof, task, best, &mut proven_front)?, None));
-        }
+    let (chosen, front) = if task.objective.is_front() {
+        run.choose_from_front(&judged)?
     } else {
-        for judged in judged.into_iter().filter(|judged| good(task, &judged.figures, &default)) {
+        (run.choose(judged)?, Vec::new())
+    };
+    let (chosen, not_measured) = run.measure_if_wanted(chosen)?;
+    run.answer(&looked, chosen, front, nearest, not_measured)
+}
+
+/// What was chosen, with times if they were measured.
+type Chosen = Option<(Proven, Option<Timing>)>;
+
+/// A search that is under way.
+struct Run<'a> {
+    judge: &'a Judge,
+    task: &'a Task,
+    watch: &'a dyn Watch,
+    begin: Instant,
+    /// How long everything may take, where the clock decides.
+    patience: Duration,
+    options: Options,
+    /// On which inputs the program runs, or why it does not.
+    inputs: Result<Vec<Array>, String>,
+    /// What comes of the default, with its times where they were measured.
+    default: Figures,
+    /// Candidates that were dropped, with the reason.
+    dropped: Vec<String>,
+}
+
+impl Run<'_> {
+    fn inputs(&self) -> Result<&[Array], OptimizeError> {
+        self.inputs.as_deref().map_err(|reason| OptimizeError::NotRunnable(reason.clone()))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.task.stop.load(Ordering::Relaxed)
+    }
+
+    /// Searches for orders.
+    fn look(&self) -> Result<Looked, OptimizeError> {
+        let Run { judge, task, .. } = self;
+        let mut first: Vec<Vec<PassId>> = Vec::new();
+        first.extend(task.known.iter().map(|plan| plan.passes.clone()));
+        if task.coreset {
+            let orders = coreset(judge.world.engine());
+            first.extend(if judge.has("convolution")? {
+                for_convolutions(judge.world.engine(), &orders)
+            } else {
+                orders
+            });
+        }
+        first.push(judge.own_order.clone());
+        let clock = task.objective.needs_clock();
+        let time = if clock { Some(self.patience.mul_f64(0.2)) } else { task.budget.time };
+        let looking = Looking {
+            goal: task.objective.goal(),
+            method: task.method,
+            budget: Budget { time, ..task.budget },
+            seed: task.seed,
+            policy: task.policy.clone(),
+            first,
+            also_legal: !task.objective.is_order_alone(),
+            stop: &task.stop,
+        };
+        look(judge, &looking, self.watch)
+    }
+
+    /// Finds out what the compiler makes of the best orders; the best first.
+    fn judge(&mut self, looked: &Looked) -> Result<Vec<Judged>, OptimizeError> {
+        let Run { judge, task, .. } = *self;
+        self.watch.doing("sending the best through XLA's pipeline");
+        let mut judged = if task.objective.needs_clock() {
+            let orders = &looked.orders[..looked.orders.len().min(8)];
+            let mut plans: Vec<Plan> = task.known.iter().cloned().collect();
+            plans.extend(promising(send(judge, orders, true)?.judged));
+            let stopped = || self.is_stopped();
+            let search = FastSearch {
+                judge,
+                objective: &task.objective,
+                inputs: self.inputs()?,
+                seed: task.seed,
+                // The rest is for proving and for measuring again.
+                deadline: self.begin + self.patience.mul_f64(0.75),
+                stop: &stopped,
+            };
+            let fast = search.run(plans, orders, self.watch)?;
+            self.default = fast.default;
+            self.dropped.extend(fast.dropped);
+            fast.plans
+        } else {
+            // Where only the end of the order counts, the first that is legal is the best.
+            let order_alone = task.objective.is_order_alone();
+            let usual = if order_alone { 2 } else { finalists(judge.initial) };
+            let count = looked.orders.len().min(task.finalists.unwrap_or(usual));
+            let sent = send(judge, &looked.orders[..count], !order_alone)?;
+            self.dropped.extend(sent.dropped);
+            let mut judged = sent.judged;
+            if let Some(known) = &task.known {
+                judged.extend(judge.judge(known)?);
+            }
+            judged
+        };
+        let rank = |judged: &Judged| {
+            let figures = &judged.figures;
+            let value = task.objective.value(figures, &self.default);
+            (value, (figures.kernels, figures.legal, judged.plan.passes.len()))
+        };
+        judged.sort_by(|a, b| {
+            let ((a, then_a), (b, then_b)) = (rank(a), rank(b));
+            a.total_cmp(&b).then(then_a.cmp(&then_b))
+        });
+        Ok(judged)
+    }
+
+    /// Whether a plan computes the same; a plan that does not is dropped.
+    fn prove(&mut self, judged: Judged) -> Result<Option<Proven>, OptimizeError> {
+        let outputs = self.judge.compare(&judged.plan, self.options)?;
+        let reason = match &outputs.verdict {
+            Verdict::Equal | Verdict::NotComparable { .. } => {
+                return Ok(Some(Proven { judged, outputs }));
+            }
+            Verdict::Rejected { reason } => format!("the compiler rejects it: {reason}"),
+            Verdict::Different { .. } => {
+                format!("outputs differ by {:.1} tolerances", outputs.worst)
+            }
+        };
+        self.dropped.push(format!("{}: {reason}", judged.plan));
+        Ok(None)
+    }
+
+    /// The best that is good enough and can be proven.
+    fn choose(&mut self, judged: Vec<Judged>) -> Result<Chosen, OptimizeError> {
+        let Run { judge, task, watch, .. } = *self;
+        let clock = task.objective.needs_clock();
+        for judged in judged {
+            if !good(&task.objective, &judged.figures, &self.default) {
+                continue;
+            }
             let judged = if clock {
                 judged
             } else {
@@ -247,99 +190,159 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
                 shorten(judge, judged, task.shortening)?
             };
             watch.doing("running the result");
-            let Some(proven) = proof.prove(judged)? else { continue };
-            if clock {
-                watch.doing("measuring again, beside two controls");
-                let time = patience.mul_f64(0.25).max(Duration::from_secs(2));
-                match measure(judge, &proven.judged.plan, to_run()?, time, &stopped)? {
-                    Ok(timing) if holds(&task.objective, &timing) => {
-                        chosen = Some((proven, Some(timing)));
-                    }
-                    Ok(timing) => proof.dropped.push(format!(
-                        "an order of {} passes, fast at first: {:.3}× when measured again",
-                        proven.judged.plan.passes.len(),
-                        timing.run.speedup,
-                    )),
-                    Err(reason) => proof.dropped.push(reason),
-                }
-                // One is measured again, and no more: who tries often enough is lucky once.
-                break;
+            let Some(proven) = self.prove(judged)? else { continue };
+            if !clock {
+                return Ok(Some((proven, None)));
             }
-            chosen = Some((proven, None));
-            break;
+            watch.doing("measuring again, beside two controls");
+            let time = self.patience.mul_f64(0.25).max(Duration::from_secs(2));
+            let plan = &proven.judged.plan;
+            // One is measured again, and no more: who tries often enough is lucky once.
+            return match measure(judge, plan, self.inputs()?, time, &|| self.is_stopped())? {
+                Ok(timing) if holds(&task.objective, &timing) => Ok(Some((proven, Some(timing)))),
+                Ok(timing) => {
+                    let speedup = timing.run.speedup;
+                    self.dropped
+                        .push(format!("{plan}, fast at first: {speedup:.3}× when measured again"));
+                    Ok(None)
+                }
+                Err(reason) => {
+                    self.dropped.push(reason);
+                    Ok(None)
+                }
+            };
         }
+        Ok(None)
     }
 
-    let mut not_measured = None;
-    if let (Some(time), Some((proven, timing @ None))) = (task.measuring, &mut chosen) {
-        watch.doing("measuring run time and compile time");
-        let measured = match &inputs {
-            Ok(inputs) => measure(judge, &proven.judged.plan, inputs, time, &stopped)?,
+    /// The proven front, and the best compromise on it.
+    fn choose_from_front(
+        &mut self,
+        judged: &[Judged],
+    ) -> Result<(Chosen, Vec<Proven>), OptimizeError> {
+        let Run { judge, task, watch, default, .. } = *self;
+        watch.doing("proving the front");
+        let mut proven = Vec::new();
+        for judged in front(&task.objective, judged, &default) {
+            if !judged.plan.is_default {
+                proven.extend(self.prove(judged)?);
+            }
+        }
+        let value = |proven: &Proven| task.objective.value(&proven.judged.figures, &default);
+        let best = (0..proven.len())
+            .filter(|index| value(&proven[*index]) < 1.0)
+            .min_by(|a, b| value(&proven[*a]).total_cmp(&value(&proven[*b])));
+        let Some(best) = best else { return Ok((None, proven)) };
+        if !task.objective.needs_clock() {
+            watch.doing("leaving out what can be left out");
+            let short = shorten(judge, proven[best].judged.clone(), task.shortening)?;
+            if let Some(short) = self.prove(short)? {
+                proven[best] = short;
+            }
+        }
+        Ok((Some((proven[best].clone(), None)), proven))
+    }
+
+    /// Measures times where they are wanted and not known; why not, if they cannot be had.
+    fn measure_if_wanted(&self, chosen: Chosen) -> Result<(Chosen, Option<String>), OptimizeError> {
+        let (Some(time), Some((proven, None))) = (self.task.measuring, &chosen) else {
+            return Ok((chosen, None));
+        };
+        self.watch.doing("measuring run time and compile time");
+        let plan = &proven.judged.plan;
+        let measured = match &self.inputs {
+            Ok(inputs) => measure(self.judge, plan, inputs, time, &|| self.is_stopped())?,
             Err(reason) => Err(reason.clone()),
         };
-        match measured {
-            Ok(measured) => *timing = Some(measured),
-            Err(reason) => not_measured = Some(reason),
-        }
+        Ok(match measured {
+            Ok(timing) => (chosen.map(|(proven, _)| (proven, Some(timing))), None),
+            Err(reason) => (chosen, Some(reason)),
+        })
     }
 
-    let (plan, mut figures, outputs, timing) = match chosen {
-        Some((Proven { judged, outputs }, timing)) => {
-            (judged.plan, judged.figures, Some(outputs), timing)
+    /// Puts everything down in writing.
+    fn answer(
+        self,
+        looked: &Looked,
+        chosen: Chosen,
+        front: Vec<Proven>,
+        nearest: Option<Figures>,
+        not_measured: Option<String>,
+    ) -> Result<Answer, OptimizeError> {
+        let mut default = self.default;
+        let (plan, mut figures, outputs, timing) = match chosen {
+            Some((Proven { judged, outputs }, timing)) => {
+                (judged.plan, judged.figures, Some(outputs), timing)
+            }
+            None => (Plan::default_way(), default, None, None),
+        };
+        if let Some(timing) = &timing {
+            figures.run_nanos = Some(timing.run.result.median);
+            figures.compile_nanos = Some(timing.compile.result.median);
+            default.run_nanos = Some(timing.run.default.median);
+            default.compile_nanos = Some(timing.compile.default.median);
         }
-        None => (Plan::default_way(), default, None, None),
-    };
-    if let Some(timing) = &timing {
-        figures.run_nanos = Some(timing.run.result.median);
-        figures.compile_nanos = Some(timing.compile.result.median);
-        default.run_nanos = Some(timing.run.default.median);
-        default.compile_nanos = Some(timing.compile.default.median);
+        let recipe = self.recipe(looked, &plan, &figures, &default, outputs, timing)?;
+        Ok(Answer { plan, figures, default, recipe, front, nearest, not_measured })
     }
-    let record = SearchRecord {
-        method: task.method.name().to_owned(),
-        seed: task.seed,
-        passes: looked.passes,
-        pipelines: judge.pipelines(),
-        seconds: begin.elapsed().as_secs_f64(),
-        stopped: reason(looked.stopped).to_owned(),
-    };
-    let gain = match &timing {
-        Some(timing) if task.objective == Objective::one(Figure::RunTime) => timing.run.speedup,
-        _ => 1.0 / task.objective.value(&figures, &default),
-    };
-    let order = judge.order(&figures);
-    let legal = judge.legal(&figures);
-    let all = Figure::ALL.into_iter().filter_map(|figure| {
-        Some((figure.name().to_owned(), (default.get(figure)?, figures.get(figure)?)))
-    });
-    let name = |pass: &PassId| judge.world.engine().pass_name(*pass).to_owned();
-    let mut emitted = judge.emitted()?;
-    let recipe = Recipe {
-        version: VERSION,
-        engine: judge.world.engine().name(),
-        program: Program {
-            name: judge.world.benchmark_name(judge.benchmark).to_owned(),
-            fingerprint: emitted.fingerprint()?,
-            instructions: judge.emitted_instructions()?,
-        },
-        start: judge.world.start(),
-        passes: plan.passes.iter().map(name).collect(),
-        disabled_passes: plan.disabled.clone(),
-        objective: task.objective.to_string(),
-        gain: if plan.is_default { 1.0 } else { gain },
-        evidence: Evidence {
-            order,
-            order_ratio: order.value(),
-            legal,
-            legal_ratio: legal.value(),
-            figures: all.collect(),
-            outputs,
-            timing,
-            search: record,
-            dropped: proof.dropped,
-        },
-    };
-    Ok(Answer { plan, figures, default, recipe, front: proven_front, nearest, not_measured })
+
+    fn recipe(
+        self,
+        looked: &Looked,
+        plan: &Plan,
+        figures: &Figures,
+        default: &Figures,
+        outputs: Option<Report>,
+        timing: Option<Timing>,
+    ) -> Result<Recipe, OptimizeError> {
+        let Run { judge, task, .. } = self;
+        let gain = match &timing {
+            _ if plan.is_default => 1.0,
+            // The ratio of neighbours says more than that of medians.
+            Some(timing) if task.objective == Objective::one(Figure::RunTime) => timing.run.speedup,
+            Some(timing) if task.objective == Objective::one(Figure::CompileTime) => {
+                timing.compile.speedup
+            }
+            _ => 1.0 / task.objective.value(figures, default),
+        };
+        let (order, legal) = (judge.order(figures), judge.legal(figures));
+        let all = Figure::ALL.into_iter().filter_map(|figure| {
+            Some((figure.name().to_owned(), (default.get(figure)?, figures.get(figure)?)))
+        });
+        let name = |pass: &PassId| judge.world.engine().pass_name(*pass).to_owned();
+        Ok(Recipe {
+            version: VERSION,
+            engine: judge.world.engine().name(),
+            program: Program {
+                name: judge.world.benchmark_name(judge.benchmark).to_owned(),
+                fingerprint: judge.emitted()?.fingerprint()?,
+                instructions: judge.emitted_instructions()?,
+            },
+            start: judge.world.start(),
+            passes: plan.passes.iter().map(name).collect(),
+            disabled_passes: plan.disabled.clone(),
+            objective: task.objective.to_string(),
+            gain,
+            evidence: Evidence {
+                order,
+                order_ratio: order.value(),
+                legal,
+                legal_ratio: legal.value(),
+                figures: all.collect(),
+                outputs,
+                timing,
+                search: SearchRecord {
+                    method: task.method.name().to_owned(),
+                    seed: task.seed,
+                    passes: looked.passes,
+                    pipelines: judge.pipelines(),
+                    seconds: self.begin.elapsed().as_secs_f64(),
+                    stopped: reason(looked.stopped).to_owned(),
+                },
+                dropped: self.dropped,
+            },
+        })
+    }
 }
 
 /// Plans that leave few kernels, few bytes or few operations, the best of each in turn: neither tells
@@ -365,24 +368,6 @@ fn promising(judged: Vec<Judged>) -> Vec<Plan> {
     plans
 }
 
-/// The chosen one of a front with fewer passes, where it is still right without them.
-fn shortened(
-    proof: &mut Proof<'_>,
-    task: &Task,
-    best: Proven,
-    front: &mut [Proven],
-) -> Result<Proven, OptimizeError> {
-    if task.objective.needs_clock() {
-        return Ok(best);
-    }
-    let short = shorten(proof.judge, best.judged.clone(), task.shortening)?;
-    let Some(short) = proof.prove(short)? else { return Ok(best) };
-    for proven in front.iter_mut().filter(|proven| proven.judged.plan == best.judged.plan) {
-        *proven = short.clone();
-    }
-    Ok(short)
-}
-
 /// The pipeline takes long on large programs.
 fn finalists(operations: u64) -> usize {
     match operations {
@@ -390,39 +375,6 @@ fn finalists(operations: u64) -> usize {
         1500..5000 => 6,
         _ => 4,
     }
-}
-
-/// Whether figures are better than the default, and in nothing worse that goes with the objective.
-fn good(task: &Task, figures: &Figures, default: &Figures) -> bool {
-    let value = task.objective.value(figures, default);
-    if task.objective.needs_clock() {
-        return value < 1.0;
-    }
-    let counts: Vec<Figure> = task.objective.figures().collect();
-    let guarded = match counts[..] {
-        [Figure::Legal | Figure::Kernels] => &[Figure::Legal, Figure::Kernels][..],
-        _ => &counts[..],
-    };
-    let shares = guarded.iter().map(|figure| (figures.get(*figure), default.get(*figure)));
-    let (mut worse, mut better) = (false, false);
-    for (now, before) in shares {
-        let (Some(now), Some(before)) = (now, before) else { return false };
-        worse |= now > before;
-        better |= now < before;
-    }
-    // In a weighted sum one may be paid for by another.
-    value <= 1.0 && (better || value < 1.0) && (!worse || guarded.len() != 2 || counts.len() > 1)
-}
-
-/// Whether what was measured again is better, and not by chance.
-fn holds(objective: &Objective, timing: &Timing) -> bool {
-    let part = |figure: Figure| match figure {
-        Figure::RunTime => Some(&timing.run),
-        Figure::CompileTime => Some(&timing.compile),
-        _ => None,
-    };
-    let mut timed = objective.figures().filter_map(part).peekable();
-    timed.peek().is_some() && timed.all(|paired| paired.speedup > 1.0 && !paired.within_noise)
 }
 
 fn reason(stopped: StopReason) -> &'static str {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -43,6 +44,15 @@ impl Plan {
     /// These passes before the untouched pipeline.
     pub fn before(passes: Vec<PassId>) -> Plan {
         Plan { passes, ..Plan::default() }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.passes.len() {
+            1 => f.write_str("an order of 1 pass"),
+            count => write!(f, "an order of {count} passes"),
+        }
     }
 }
 

@@ -8,15 +8,18 @@ use xla_gym_env::{EnvError, Walk};
 
 use crate::{goal::Value, lane::Lane, search::Optimizer};
 
-/// Grows a tree of states. A descent goes where the best was found below or where little was
-/// tried, weighed by what the policy expects of a pass; at the edge it goes on at random for a few
-/// passes, and what it found is told to all states on its way. States that are reached in several
-/// ways are one node.
+/// Grows a tree of states. A descent goes where the best was found below or where little was tried.
+/// A state has few branches at first and more the more often it is visited, because there are a
+/// hundred passes to choose from; a new branch is drawn by what the policy expects and by what was of
+/// use before. At the edge the descent goes on at random for a few passes, and what it found is told
+/// to all states on its way. States that are reached in several ways are one node.
 ///
-/// What a node is worth is the best below it, not the mean: an order is used once, by its end.
+/// What a branch is worth is the best below it, not the mean: an order is used once, by its end.
 pub struct Mcts {
     /// How much is tried where little is known.
     pub curiosity: f64,
+    /// How many branches a state has for the root of its visits.
+    pub width: f64,
     /// How far to go at random beyond the edge.
     pub beyond: usize,
     /// The longest order.
@@ -25,25 +28,28 @@ pub struct Mcts {
 
 impl Default for Mcts {
     fn default() -> Mcts {
-        Mcts { curiosity: 0.4, beyond: 6, length: 60 }
+        Mcts { curiosity: 0.15, width: 1.5, beyond: 8, length: 60 }
     }
 }
 
 /// A state that was visited.
+#[derive(Default)]
 struct Node {
     visits: f64,
-    /// By pass: what was expected, how often it was tried, the best below.
-    edges: Vec<Edge>,
+    branches: Vec<Branch>,
 }
 
-#[derive(Clone)]
-struct Edge {
+struct Branch {
     pass: PassId,
-    prior: f64,
     visits: f64,
+    /// The best below, from 0 for no better than the start to 1 for the best of all.
     best: f64,
-    dead: bool,
 }
+
+type Tree = HashMap<Fingerprint, Node>;
+
+/// The states of a descent, and the passes that were taken there.
+type Way = Vec<(Fingerprint, PassId)>;
 
 impl Optimizer for Mcts {
     fn lanes(&self) -> u64 {
@@ -51,21 +57,17 @@ impl Optimizer for Mcts {
     }
 
     fn run(&self, lane: &mut Lane<'_>) -> Result<(), EnvError> {
-        let mut tree: HashMap<Fingerprint, Node> = HashMap::new();
+        let mut tree = Tree::new();
         let root = lane.begin()?;
         let start = lane.value(&root);
         let mut best = start;
-        // What is known already is part of the tree.
+        // What was tried first is part of the tree.
         for order in lane.seeds().to_vec() {
             let mut walk = lane.begin()?;
-            let mut way = Vec::new();
+            let mut way = Way::new();
             for pass in order {
-                let here = walk.state().id;
-                self.node(lane, &mut tree, &walk);
-                match lane.step(&mut walk, pass)? {
-                    None => break,
-                    Some(stepped) if stepped.changed => way.push((here, pass)),
-                    Some(_) => {}
+                if !self.take(lane, &mut walk, pass, &mut way)? {
+                    break;
                 }
             }
             let end = lane.value(&walk);
@@ -74,42 +76,69 @@ impl Optimizer for Mcts {
         }
         while lane.over().is_none() {
             let mut walk = lane.begin()?;
-            let mut way: Vec<(Fingerprint, PassId)> = Vec::new();
-            let mut lowest = start;
-            // Down the tree to a pass that was not tried before.
+            let mut way = Way::new();
+            // Down the tree to a branch that is new.
             while walk.path().len() < self.length {
-                let here = walk.state().id;
-                let node = self.node(lane, &mut tree, &walk);
-                let Some(edge) = node.choose(self.curiosity) else { break };
-                let (pass, new) = (node.edges[edge].pass, node.edges[edge].visits == 0.0);
-                match lane.step(&mut walk, pass)? {
+                let node = tree.entry(walk.state().id).or_default();
+                let (pass, new) = match self.choose(node, lane, &walk) {
+                    Some(chosen) => chosen,
                     None => break,
-                    Some(stepped) if !stepped.changed => {
-                        if let Some(node) = tree.get_mut(&here) {
-                            node.edges[edge].dead = true;
-                        }
-                        continue;
-                    }
-                    Some(_) => way.push((here, pass)),
-                }
-                lowest = lowest.min(lane.value(&walk));
-                if new {
+                };
+                if !self.take(lane, &mut walk, pass, &mut way)? || new {
                     break;
                 }
             }
+            let mut lowest = lane.value(&walk);
             // And on at random.
             for _ in 0..lane.rng.random_range(0..=self.beyond) {
                 let Some(pass) = lane.pick_for(&walk) else { break };
-                match lane.step(&mut walk, pass)? {
-                    None => break,
-                    Some(_) => lowest = lowest.min(lane.value(&walk)),
+                if !self.take(lane, &mut walk, pass, &mut way)? {
+                    break;
                 }
+                lowest = lowest.min(lane.value(&walk));
             }
             best = best.min(lowest);
-            let reward = reward(start, best, lowest);
-            credit(&mut tree, way, reward);
+            credit(&mut tree, way, reward(start, best, lowest));
         }
         Ok(())
+    }
+}
+
+impl Mcts {
+    /// Runs a pass, which is part of the way if it does something; false if the budget is spent.
+    fn take(
+        &self,
+        lane: &mut Lane<'_>,
+        walk: &mut Walk,
+        pass: PassId,
+        way: &mut Way,
+    ) -> Result<bool, EnvError> {
+        let here = walk.state().id;
+        let Some(stepped) = lane.step(walk, pass)? else { return Ok(false) };
+        if stepped.changed {
+            way.push((here, pass));
+        }
+        Ok(true)
+    }
+
+    /// The branch to take, and whether it is new; none if nothing does anything here.
+    fn choose(&self, node: &Node, lane: &mut Lane<'_>, walk: &Walk) -> Option<(PassId, bool)> {
+        let most = (self.width * (node.visits + 1.0).sqrt()).ceil() as usize;
+        if node.branches.len() < most {
+            // A few draws, since those that are there already may come again.
+            for _ in 0..8 {
+                let pass = lane.pick_for(walk)?;
+                if !node.branches.iter().any(|branch| branch.pass == pass) {
+                    return Some((pass, true));
+                }
+            }
+        }
+        let value = |branch: &Branch| {
+            let tried = (node.visits + 1.0).ln() / (branch.visits + 1.0);
+            branch.best + self.curiosity * tried.sqrt()
+        };
+        let best = node.branches.iter().max_by(|a, b| value(a).total_cmp(&value(b)));
+        best.map(|branch| (branch.pass, false))
     }
 }
 
@@ -119,53 +148,16 @@ fn reward(start: Value, best: Value, here: Value) -> f64 {
     if range <= 0.0 { 0.0 } else { ((start.share - here.share) / range).clamp(0.0, 1.0) }
 }
 
-fn credit(tree: &mut HashMap<Fingerprint, Node>, way: Vec<(Fingerprint, PassId)>, reward: f64) {
+fn credit(tree: &mut Tree, way: Way, reward: f64) {
     for (state, pass) in way {
-        if let Some(node) = tree.get_mut(&state) {
-            node.credit(pass, reward);
-        }
-    }
-}
-
-impl Mcts {
-    fn node<'t>(
-        &self,
-        lane: &mut Lane<'_>,
-        tree: &'t mut HashMap<Fingerprint, Node>,
-        walk: &Walk,
-    ) -> &'t mut Node {
-        tree.entry(walk.state().id).or_insert_with(|| {
-            let weights = lane.weights(walk);
-            let total: f64 = weights.iter().sum();
-            let edge = |(&pass, weight): (&PassId, f64)| Edge {
-                pass,
-                prior: weight / total,
-                visits: 0.0,
-                best: 0.0,
-                dead: weight <= 0.0,
-            };
-            Node { visits: 0.0, edges: lane.passes().iter().zip(weights).map(edge).collect() }
-        })
-    }
-}
-
-impl Node {
-    /// The pass to try, unless none is left that does anything.
-    fn choose(&self, curiosity: f64) -> Option<usize> {
-        let value = |edge: &Edge| {
-            let passes = self.edges.len() as f64;
-            let explore = edge.prior * passes.sqrt() * (self.visits + 1.0).sqrt();
-            edge.best + curiosity * explore / (1.0 + edge.visits)
-        };
-        let alive = self.edges.iter().enumerate().filter(|(_, edge)| !edge.dead);
-        alive.max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b))).map(|(index, _)| index)
-    }
-
-    fn credit(&mut self, pass: PassId, reward: f64) {
-        self.visits += 1.0;
-        if let Some(edge) = self.edges.iter_mut().find(|edge| edge.pass == pass) {
-            edge.visits += 1.0;
-            edge.best = edge.best.max(reward);
+        let node = tree.entry(state).or_default();
+        node.visits += 1.0;
+        match node.branches.iter_mut().find(|branch| branch.pass == pass) {
+            Some(branch) => {
+                branch.visits += 1.0;
+                branch.best = branch.best.max(reward);
+            }
+            None => node.branches.push(Branch { pass, visits: 1.0, best: reward }),
         }
     }
 }

@@ -176,7 +176,13 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 
     let answer = optimize(&judge, &task, &progress)?;
     let taken = match &store {
-        Some(store) if !answer.plan.is_default => store.offer(&answer.recipe)?,
+        // A store that cannot be written to does not cost the result.
+        Some(store) if !answer.plan.is_default => {
+            store.offer(&answer.recipe).unwrap_or_else(|error| {
+                eprintln!("xla-gym: the recipe is not stored: {error}");
+                false
+            })
+        }
         _ => false,
     };
     if let Some(path) = &args.report {

@@ -1,0 +1,93 @@
+//! What is wanted, and what comes of it.
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use xla_gym_oracle::Report;
+use xla_gym_recipe::Recipe;
+use xla_gym_search::{Budget, Method, Policy};
+
+use crate::{
+    objective::{Figure, Figures, Objective},
+    plan::{Judged, Plan},
+};
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// What is to be made small.
+    pub objective: Objective,
+    /// How to search.
+    pub method: Method,
+    /// How much the search may take. Where the clock decides, its time is that of everything.
+    pub budget: Budget,
+    /// Seed of the search and of the inputs.
+    pub seed: u64,
+    /// Which passes look promising, if somebody knows.
+    pub policy: Option<Arc<dyn Policy>>,
+    /// Whether orders that did well on other programs are tried first.
+    pub coreset: bool,
+    /// Passes of a recipe that is known for this program, tried before everything else.
+    pub known: Option<Plan>,
+    /// How many of the best by operations go through the pipeline; by the program's size, if nobody
+    /// says.
+    pub finalists: Option<usize>,
+    /// How long the answer may be shortened.
+    pub shortening: Duration,
+    /// Sets of inputs on which outputs are compared.
+    pub trials: u32,
+    /// How long run time and compile time may be measured, if they are wanted.
+    pub measuring: Option<Duration>,
+    /// Set by whoever wants the search to end; the best so far is still proven.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Default for Task {
+    fn default() -> Task {
+        Task {
+            objective: Objective::one(Figure::Legal),
+            method: Method::Evolve,
+            budget: Budget::passes(2000),
+            seed: 0,
+            policy: None,
+            coreset: true,
+            known: None,
+            finalists: None,
+            shortening: Duration::from_secs(15),
+            trials: 3,
+            measuring: None,
+            stop: Arc::default(),
+        }
+    }
+}
+
+/// A plan that was proven.
+#[derive(Clone, Debug)]
+pub struct Proven {
+    /// The plan, and what comes of it.
+    pub judged: Judged,
+    /// Whether it computes the same.
+    pub outputs: Report,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Answer {
+    /// What to do.
+    pub plan: Plan,
+    /// What comes of it.
+    pub figures: Figures,
+    /// What comes of the default.
+    pub default: Figures,
+    /// The same in writing, with what speaks for it.
+    pub recipe: Recipe,
+    /// If several objectives were asked for: proven plans of which none beats another in all.
+    pub front: Vec<Proven>,
+    /// The best by operations at the end of the order that was not good enough later, if nothing
+    /// was.
+    pub nearest: Option<Figures>,
+    /// Why times were not measured that should have been.
+    pub not_measured: Option<String>,
+}
