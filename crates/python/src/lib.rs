@@ -26,5 +26,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<env::PyEnv>()?;
     module.add_class::<vector::PyVectorEnv>()?;
     library::add(module)?;
+    optimize::add(module)?;
     errors::add(module)
 }

@@ -14,110 +14,112 @@ use crate::{
     world::PyWorld,
 };
 
-#[pymethods]
-impl PyWorld {
-    /// Finds the best order for a benchmark. The recipe as JSON, the program after the passes as a
-    /// serialised HloModuleProto, and the report as HTML if it is wanted.
-    #[pyo3(signature = (benchmark, *, objective, method, budget, seconds, seed, trials, coreset,
-                        measure, store, report))]
-    #[allow(clippy::too_many_arguments, reason = "called by the Python package alone, by name")]
-    fn optimize<'py>(
-        &self,
-        py: Python<'py>,
-        benchmark: usize,
-        objective: &str,
-        method: &str,
-        budget: Option<u64>,
-        seconds: Option<f64>,
-        seed: u64,
-        trials: u32,
-        coreset: bool,
-        measure: Option<f64>,
-        store: Option<PathBuf>,
-        report: bool,
-    ) -> PyResult<(String, Bound<'py, PyBytes>, Option<String>)> {
-        let world = self.world.get()?.clone();
-        let by_name = Method::ALL.into_iter().find(|other| other.name() == method);
-        let names = || Method::ALL.map(Method::name).join(", ");
-        let task = Task {
-            objective: objective.parse().map_err(optimize_error)?,
-            method: by_name.ok_or_else(|| {
-                ConfigError::new_err(format!(
-                    "there is no method {method:?}; there are {}",
-                    names()
-                ))
-            })?,
-            budget: Budget { passes: budget, time: duration("seconds", seconds)? },
-            seed,
-            trials: trials.max(1),
-            coreset,
-            measuring: duration("measure", measure)?,
-            ..Task::default()
-        };
-        if budget.is_none() && seconds.is_none() {
-            return Err(ConfigError::new_err("give a budget of passes, of seconds, or both"));
+/// Finds the best order for a benchmark. The recipe as JSON, the program after the passes as a
+/// serialised HloModuleProto, and the report as HTML if it is wanted.
+#[pyfunction]
+#[pyo3(signature = (world, benchmark, *, objective, method, budget, seconds, seed, trials, coreset,
+                    measure, store, report))]
+#[allow(clippy::too_many_arguments, reason = "called by the Python package alone, by name")]
+fn optimize_benchmark<'py>(
+    py: Python<'py>,
+    world: &PyWorld,
+    benchmark: usize,
+    objective: &str,
+    method: &str,
+    budget: Option<u64>,
+    seconds: Option<f64>,
+    seed: u64,
+    trials: u32,
+    coreset: bool,
+    measure: Option<f64>,
+    store: Option<PathBuf>,
+    report: bool,
+) -> PyResult<(String, Bound<'py, PyBytes>, Option<String>)> {
+    let world = world.world.get()?.clone();
+    let by_name = Method::ALL.into_iter().find(|other| other.name() == method);
+    let names = || Method::ALL.map(Method::name).join(", ");
+    let task = Task {
+        objective: objective.parse().map_err(optimize_error)?,
+        method: by_name.ok_or_else(|| {
+            ConfigError::new_err(format!("there is no method {method:?}; there are {}", names()))
+        })?,
+        budget: Budget { passes: budget, time: duration("seconds", seconds)? },
+        seed,
+        trials: trials.max(1),
+        coreset,
+        measuring: duration("measure", measure)?,
+        ..Task::default()
+    };
+    if budget.is_none() && seconds.is_none() {
+        return Err(ConfigError::new_err("give a budget of passes, of seconds, or both"));
+    }
+    let store = match store {
+        Some(path) => Some(Store::open(&path, StoreLimit::default()).map_err(store_error)?),
+        None => None,
+    };
+    let work = || -> Result<_, OptimizeError> {
+        let judge = Judge::new(&world, benchmark)?;
+        let mut task = task;
+        if let Some(store) = &store {
+            let fingerprint = judge.emitted()?.fingerprint()?;
+            let engine = world.engine().name();
+            // A store that cannot be read costs time, never a result.
+            let known = store.best(fingerprint, &engine, &task.objective.to_string());
+            task.known = known
+                .ok()
+                .flatten()
+                .and_then(|recipe| plan_of(&world, &recipe).ok())
+                .filter(|plan| !plan.is_default);
         }
-        let store = match store {
-            Some(path) => Some(Store::open(&path, StoreLimit::default()).map_err(store_error)?),
-            None => None,
+        let answer = optimize(&judge, &task, &())?;
+        if let Some(store) = store.as_ref().filter(|_| !answer.plan.is_default) {
+            let _ = store.offer(&answer.recipe);
+        }
+        let html = if report {
+            let command = format!("xla_gym.optimize(…, objective={objective:?})");
+            Some(explain(&judge, &answer, command, &())?.html())
+        } else {
+            None
         };
-        let work = || -> Result<_, OptimizeError> {
-            let judge = Judge::new(&world, benchmark)?;
-            let mut task = task;
-            if let Some(store) = &store {
-                let fingerprint = judge.emitted()?.fingerprint()?;
-                let engine = world.engine().name();
-                // A store that cannot be read costs time, never a result.
-                let known = store.best(fingerprint, &engine, &task.objective.to_string());
-                task.known = known
-                    .ok()
-                    .flatten()
-                    .and_then(|recipe| plan_of(&world, &recipe).ok())
-                    .filter(|plan| !plan.is_default);
-            }
-            let answer = optimize(&judge, &task, &())?;
-            if let Some(store) = store.as_ref().filter(|_| !answer.plan.is_default) {
-                let _ = store.offer(&answer.recipe);
-            }
-            let html = if report {
-                let command = format!("xla_gym.optimize(…, objective={objective:?})");
-                Some(explain(&judge, &answer, command, &())?.html())
-            } else {
-                None
-            };
-            let program = judge.session(&answer.plan)?.print(Form::Binary)?;
-            Ok((answer.recipe, program, html))
-        };
-        let (recipe, program, html) = release_or(py, work)?;
-        let recipe = serde_json::to_string(&recipe)
-            .map_err(|error| ConfigError::new_err(error.to_string()))?;
-        Ok((recipe, PyBytes::new(py, &program), html))
-    }
+        let program = judge.session(&answer.plan)?.print(Form::Binary)?;
+        Ok((answer.recipe, program, html))
+    };
+    let (recipe, program, html) = release_or(py, work)?;
+    let recipe =
+        serde_json::to_string(&recipe).map_err(|error| ConfigError::new_err(error.to_string()))?;
+    Ok((recipe, PyBytes::new(py, &program), html))
+}
 
-    /// Does to a benchmark what a recipe says; the program after the passes, and warnings.
-    fn apply_recipe<'py>(
-        &self,
-        py: Python<'py>,
-        benchmark: usize,
-        recipe: &str,
-        force: bool,
-    ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
-        let world = self.world.get()?.clone();
-        let recipe: Recipe = serde_json::from_str(recipe)
-            .map_err(|error| ConfigError::new_err(format!("this is no recipe: {error}")))?;
-        let (program, warnings) = release_or(py, || -> Result<_, OptimizeError> {
-            let mut applied = apply(&world, benchmark, &recipe, force)?;
-            let mut warnings = applied.warnings;
-            warnings.extend(
-                applied
-                    .skipped
-                    .into_iter()
-                    .map(|(pass, reason)| format!("{pass} did not take place: {reason}")),
-            );
-            Ok((applied.session.print(Form::Binary)?, warnings))
-        })?;
-        Ok((PyBytes::new(py, &program), warnings))
-    }
+/// Does to a benchmark what a recipe says; the program after the passes, and warnings.
+#[pyfunction]
+fn apply_recipe<'py>(
+    py: Python<'py>,
+    world: &PyWorld,
+    benchmark: usize,
+    recipe: &str,
+    force: bool,
+) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
+    let world = world.world.get()?.clone();
+    let recipe: Recipe = serde_json::from_str(recipe)
+        .map_err(|error| ConfigError::new_err(format!("this is no recipe: {error}")))?;
+    let (program, warnings) = release_or(py, || -> Result<_, OptimizeError> {
+        let mut applied = apply(&world, benchmark, &recipe, force)?;
+        let mut warnings = applied.warnings;
+        warnings.extend(
+            applied
+                .skipped
+                .into_iter()
+                .map(|(pass, reason)| format!("{pass} did not take place: {reason}")),
+        );
+        Ok((applied.session.print(Form::Binary)?, warnings))
+    })?;
+    Ok((PyBytes::new(py, &program), warnings))
+}
+
+/// Adds the functions to the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(optimize_benchmark, module)?)?;
+    module.add_function(wrap_pyfunction!(apply_recipe, module)?)
 }
 
 fn duration(name: &str, seconds: Option<f64>) -> PyResult<Option<Duration>> {

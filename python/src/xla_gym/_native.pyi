@@ -53,22 +53,6 @@ class World:
     def export_transitions(self, path: str | PathLike[str]) -> int: ...
     def flush(self) -> None: ...
     def defaults(self, benchmark: int) -> tuple[int, int, int, int]: ...
-    def optimize(
-        self,
-        benchmark: int,
-        *,
-        objective: str,
-        method: str,
-        budget: int | None,
-        seconds: float | None,
-        seed: int,
-        trials: int,
-        coreset: bool,
-        measure: float | None,
-        store: str | PathLike[str] | None,
-        report: bool,
-    ) -> tuple[str, bytes, str | None]: ...
-    def apply_recipe(self, benchmark: int, recipe: str, force: bool) -> tuple[bytes, list[str]]: ...
 
 class Env:
     def __init__(self, world: World, config: str, views: list[str]) -> None: ...
@@ -117,3 +101,20 @@ class VectorEnv:
 def find_benchmarks(specs: list[str]) -> tuple[list[str], list[tuple[str, str]]]: ...
 def describe_graph(id: str) -> str: ...
 def read_graph(id: str) -> bytes: ...
+
+def optimize_benchmark(
+    world: World,
+    benchmark: int,
+    *,
+    objective: str,
+    method: str,
+    budget: int | None,
+    seconds: float | None,
+    seed: int,
+    trials: int,
+    coreset: bool,
+    measure: float | None,
+    store: str | PathLike[str] | None,
+    report: bool,
+) -> tuple[str, bytes, str | None]: ...
+def apply_recipe(world: World, benchmark: int, recipe: str, force: bool) -> tuple[bytes, list[str]]: ...

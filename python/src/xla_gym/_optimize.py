@@ -102,7 +102,8 @@ def optimize(
 
     """
     world = _one_program(program, normalise)
-    recipe, hlo, html = world.optimize(
+    recipe, hlo, html = _native.optimize_benchmark(
+        world,
         0,
         objective=objective,
         method=method,
@@ -137,7 +138,7 @@ def apply_recipe(
         except (OSError, ValueError) as error:
             raise _native.ConfigError(f"{path} cannot be read as a recipe: {error}") from error
     world = _one_program(program, recipe.get("start") == "normalised")
-    hlo, problems = world.apply_recipe(0, json.dumps(dict(recipe)), force)
+    hlo, problems = _native.apply_recipe(world, 0, json.dumps(dict(recipe)), force)
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
     return hlo
