@@ -24,7 +24,7 @@ import xla_gym
 
 
 def test_the_mask_knows_what_did_nothing(make):
-    env = make(benchmark_locs=["hlo-v1/gpt2/forward-1l"], traj_limit=114)
+    env = make(benchmark_locs=["hlo-v1/gpt2/forward-1l"], traj_limit=200)
     _, info = env.reset(seed=0)
     assert info["action_mask"].all() and info["action_mask"].dtype == bool
     useless, most = set(), 0
@@ -284,7 +284,7 @@ def test_a_broken_cache_is_moved_aside(make, tmp_path):
 def test_a_bad_action_is_named(make):
     env = make().unwrapped
     env.reset(seed=0)
-    with pytest.raises(ValueError, match="no action 1000; there are 114"):
+    with pytest.raises(ValueError, match="no action 1000; there are 115"):
         env.step(1000)
     env.step(0)
 

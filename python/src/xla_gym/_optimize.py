@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from xla_gym import _native, _world
+from xla_gym import _native
 from xla_gym.data import Program
 
 __all__ = ["Optimized", "apply_recipe", "optimize"]
@@ -48,6 +48,9 @@ class Optimized:
 
 
 def _one_program(program: bytes | str | os.PathLike[str] | Program, normalise: bool) -> _native.World:
+    # Only here: `python -m xla_gym.engine` must find that module not imported yet.
+    from xla_gym import _world
+
     if isinstance(program, bytes):
         program = Program("program", program)
     location = program if isinstance(program, Program) else os.fspath(program)

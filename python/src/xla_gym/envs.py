@@ -8,7 +8,7 @@ XLA pass on it. The aim is a program with few operations, by few passes.
 Action space
 ------------
 ``Discrete(n)``: one action for each pass, ``env.unwrapped.actions`` names them. By default all passes
-that keep what the program computes and belong before layout assignment (114 with the engine of this
+that keep what the program computes and belong before layout assignment (115 with the engine of this
 version); ``passes`` chooses others. With ``stop_action`` the last action ends the episode.
 
 Observation space
