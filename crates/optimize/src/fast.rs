@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashSet,
+    slice::from_ref,
     time::{Duration, Instant},
 };
 
@@ -212,7 +213,7 @@ impl FastSearch<'_> {
 
     /// Times relative to the default in the same heat.
     fn rate(&self, judged: &mut Judged, runner: &Runner, default: &Runner, figures: &Figures) {
-        let (ratio, _) = speedup(&[default.rounds.clone()], &[runner.rounds.clone()]);
+        let (ratio, _) = speedup(from_ref(&default.rounds), from_ref(&runner.rounds));
         judged.figures.run_nanos = figures.run_nanos.map(|nanos| nanos / ratio);
         judged.figures.compile_nanos = Some(runner.compile_nanos);
     }
