@@ -32,7 +32,6 @@ DISABLED = (
     "simplify-sorts simplify-while-loops transpose-folding tree_reduction_rewriter tuple-simplifier "
     "while-loop-constant-sinking while-loop-invariant-code-motion zero_sized_hlo_elimination"
 ).split()
-SEARCHES = pytest.mark.skipif(not hasattr(xla_gym, "optimize"), reason="this build has no xla_gym.optimize")
 
 
 @pytest.fixture
@@ -439,7 +438,6 @@ except ImportError as error:
     assert "pip install 'xla-gym[jax]'" in said
 
 
-@SEARCHES
 def test_a_search_and_its_recipe(tmp_path):
     params, batch = state()
     step = xla_gym.jit(train, budget=60, seed=1)
