@@ -175,6 +175,21 @@ fn time_is_measured_beside_controls() {
 }
 
 #[test]
+fn times_are_measured_where_they_are_wanted() {
+    let home = Home::new();
+    let args = ["optimize", GPT2, "--budget", "200", "--measure", "3", "--no-store"];
+    let recipe = home.json(&args);
+    for what in ["run", "compile"] {
+        let paired = &recipe["evidence"]["timing"][what];
+        for side in ["default", "result"] {
+            assert!(paired[side]["median"].as_f64().unwrap() > 0.0, "{recipe}");
+        }
+        assert_eq!(paired["controls"].as_array().unwrap().len(), 2, "{recipe}");
+    }
+    assert_eq!(recipe["evidence"]["figures"]["run-time"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn where_nothing_is_better_xla_keeps_its_order() {
     let home = Home::new();
     let recipe = home.json(&["optimize", &mlp("hlo"), "--budget", "3", "--no-coreset"]);
