@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use pyo3::{prelude::*, types::PyBytes};
 use xla_gym_engine::protocol::Form;
-use xla_gym_optimize::{Judge, OptimizeError, Task, apply, explain, optimize, plan_of};
+use xla_gym_optimize::{Judge, OptimizeError, Task, apply, explain, optimize, optimize_with_store};
 use xla_gym_recipe::{Recipe, Store, StoreLimit};
 use xla_gym_search::{Budget, Method};
 
@@ -59,22 +59,11 @@ fn optimize_benchmark<'py>(
     };
     let work = || -> Result<_, OptimizeError> {
         let judge = Judge::new(&world, benchmark)?;
-        let mut task = task;
-        if let Some(store) = &store {
-            let fingerprint = judge.emitted()?.fingerprint()?;
-            let engine = world.engine().name();
-            // A store that cannot be read costs time, never a result.
-            let known = store.best(fingerprint, &engine, &task.objective.to_string());
-            task.known = known
-                .ok()
-                .flatten()
-                .and_then(|recipe| plan_of(&world, &recipe).ok())
-                .filter(|plan| !plan.is_default);
-        }
-        let answer = optimize(&judge, &task, &())?;
-        if let Some(store) = store.as_ref().filter(|_| !answer.plan.is_default) {
-            let _ = store.offer(&answer.recipe);
-        }
+        // A store that cannot be used costs no result.
+        let answer = match &store {
+            Some(store) => optimize_with_store(&judge, &task, store, &())?.0,
+            None => optimize(&judge, &task, &())?,
+        };
         let html = if report {
             let command = format!("xla_gym.optimize(…, objective={objective:?})");
             Some(explain(&judge, &answer, command, &())?.html())

@@ -12,7 +12,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
 use xla_gym_env::Start;
-use xla_gym_optimize::{Answer, Figures, Judge, Objective, Plan, Task, optimize, plan_of, summary};
+use xla_gym_optimize::{
+    Answer, Figures, Judge, Objective, Remembered, Task, optimize, optimize_with_store, summary,
+};
 use xla_gym_recipe::{Paired, Recipe, Store, StoreLimit};
 use xla_gym_score::NORMALISING;
 use xla_gym_search::{Budget, Method};
@@ -148,7 +150,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     progress.doing("XLA's own pipeline");
     let judge = Judge::new(&world, 0)?;
     let store = open_store(&args)?;
-    let mut task = Task {
+    let task = Task {
         objective: args.objective.clone(),
         method: match args.method {
             MethodName::Random => Method::Random,
@@ -166,25 +168,13 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         stop,
         ..Task::default()
     };
-    let known = match &store {
-        Some(store) => consult(store, &judge, &args)?,
-        None => None,
+    let (answer, remembered) = match &store {
+        Some(store) => optimize_with_store(&judge, &task, store, &progress)?,
+        None => (optimize(&judge, &task, &progress)?, Remembered::default()),
     };
-    if let Some(recipe) = known.as_ref().filter(|recipe| recipe.start == start) {
-        task.known = plan_of(&world, recipe).ok().filter(|plan: &Plan| !plan.is_default);
+    if let Some(problem) = &remembered.problem {
+        eprintln!("xla-gym: the store of recipes: {problem}");
     }
-
-    let answer = optimize(&judge, &task, &progress)?;
-    let taken = match &store {
-        // A store that cannot be written to does not cost the result.
-        Some(store) if !answer.plan.is_default => {
-            store.offer(&answer.recipe).unwrap_or_else(|error| {
-                eprintln!("xla-gym: the recipe is not stored: {error}");
-                false
-            })
-        }
-        _ => false,
-    };
     if let Some(path) = &args.report {
         let command = format!("xla-gym optimize {} --objective {}", args.file, args.objective);
         let explanation = xla_gym_optimize::explain(&judge, &answer, command, &progress)?;
@@ -212,10 +202,10 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         context.print_json(&shown)?;
     } else {
         let mut text = render(&args.file, &judge, &answer);
-        if known.is_some() {
+        if remembered.known {
             text.push_str("A recipe from the store was tried first.\n");
         }
-        if taken {
+        if remembered.kept {
             text.push_str("The recipe is the best known now, and is in the store.\n");
         }
         for (what, path) in [("Recipe", &args.recipe), ("Report", &args.report)] {
@@ -246,12 +236,6 @@ fn open_store(args: &Args) -> Result<Option<Store>> {
         }
         Err(error) => Err(anyhow!(error)),
     }
-}
-
-fn consult(store: &Store, judge: &Judge, args: &Args) -> Result<Option<Recipe>> {
-    let fingerprint = judge.emitted()?.fingerprint()?;
-    let engine = judge.world.engine().name();
-    Ok(store.best(fingerprint, &engine, &args.objective.to_string())?)
 }
 
 fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
