@@ -2,11 +2,21 @@
 //! light, dark, narrow and printed pages.
 
 mod bars;
+mod dots;
+mod drawing;
 mod front;
+mod lines;
+mod series;
+mod sorted;
 mod timeline;
 
 pub use bars::{bar, span};
+pub use dots::{DotPanel, DotRow, dots};
+pub use drawing::Drawing;
 pub use front::front;
+pub use lines::{Line, LineChart, LinePoint, Spread};
+pub use series::Look;
+pub use sorted::{SortedCurve, SortedPoint, sorted};
 pub use timeline::timeline;
 
 use std::fmt::Write;
@@ -57,6 +67,15 @@ impl Frame {
         label_at(out, x, to + 4.0, "middle", "tick below", label);
     }
 
+    /// The line at 1, which stands for XLA's own order.
+    fn one(&self, out: &mut String, axis: &Axis) {
+        let (Frame { left, right, .. }, y) = (self, axis.at(1.0));
+        let _ = writeln!(
+            out,
+            "<line class=\"one\" x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
+        );
+    }
+
     /// The line that the columns stand on.
     fn floor(&self, out: &mut String) {
         let Frame { left, right, bottom, .. } = self;
@@ -76,10 +95,7 @@ fn label_at(out: &mut String, x: f64, y: f64, anchor: &str, class: &str, label: 
 }
 
 fn svg(height: f64, description: &str, content: &str, caption: &str) -> String {
-    format!(
-        "<figure>\n<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         aria-label=\"{}\">\n{content}</svg>\n<figcaption>{}</figcaption>\n</figure>\n",
-        escape(description),
-        escape(caption)
-    )
+    let (description, content) = (description.to_owned(), content.to_owned());
+    let drawing = Drawing { height, description, content }.inline();
+    format!("<figure>\n{drawing}<figcaption>{}</figcaption>\n</figure>\n", escape(caption))
 }

@@ -8,25 +8,16 @@ use std::fmt::Write;
 use crate::{
     Explanation, chart,
     headline::Headline,
-    markup::{Cell, escape, paragraph, section, table},
+    markup::{Cell, document, escape, paragraph, section, table},
     numbers::{ABSENT, amount, duration},
+    style,
 };
-
-const STYLE: &str = include_str!("style.css");
 
 impl Explanation {
     /// The report as one file that opens offline: no script, no font and no picture from
     /// elsewhere. It follows the reader's choice of light or dark, and can be printed.
     pub fn html(&self) -> String {
-        let title = escape(&self.title);
-        let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en-GB\">\n<head>\n");
-        out.push_str("<meta charset=\"utf-8\">\n");
-        out.push_str(
-            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n",
-        );
-        let _ = writeln!(out, "<title>{title} – XLA Gym</title>\n<style>\n{STYLE}</style>");
-        let _ = writeln!(out, "</head>\n<body>\n<main>\n{}", head(self));
+        let mut out = head(self);
         out.push_str(&section("Beside XLA's own", &comparison::summary(self)));
         out.push_str(&section("Checks", &verdicts(self)));
         out.push_str(&section("Operations, step by step", &order::timeline(self)));
@@ -43,8 +34,7 @@ impl Explanation {
         out.push_str(&section("Best in one way or another", &front(self)));
         out.push_str(&section("Recipe", &recipe(self)));
         out.push_str(&section("Notes", &notes(&self.notes)));
-        out.push_str("</main>\n</body>\n</html>\n");
-        out
+        document(&self.title, &[style::COLOURS, style::PAGE, style::CHART], &out)
     }
 }
 

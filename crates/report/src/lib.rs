@@ -4,6 +4,9 @@
 //! in one file ([`Explanation::html`]: no script, no font, no network) or tables for a terminal
 //! ([`Explanation::text`]). This crate runs nothing and judges nothing beyond comparing figures;
 //! of every figure, less is better.
+//!
+//! [`results`] does the same for many programs: what evaluations and training runs came to, as
+//! tables, figures and numbers to download.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +17,8 @@ mod headline;
 mod html;
 mod markup;
 mod numbers;
+pub mod results;
+mod style;
 mod text;
 
 pub use explanation::{

@@ -21,6 +21,20 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+/// A whole page with its style sheets in it.
+pub fn document(title: &str, styles: &[&str], content: &str) -> String {
+    let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en-GB\">\n<head>\n");
+    out.push_str("<meta charset=\"utf-8\">\n");
+    out.push_str(
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n",
+    );
+    let (title, style) = (escape(title), styles.concat());
+    let _ = writeln!(out, "<title>{title} – XLA Gym</title>\n<style>\n{style}</style>");
+    let _ = writeln!(out, "</head>\n<body>\n<main>\n{content}</main>\n</body>\n</html>");
+    out
+}
+
 /// A cell of a table.
 pub struct Cell {
     class: String,

@@ -60,6 +60,20 @@ pub fn amount(value: f64) -> String {
     if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
+/// A ratio, with three decimals.
+pub fn ratio(value: f64) -> String {
+    if value.abs() < 1e4 { format!("{value:.3}").replace('-', "−") } else { amount(value) }
+}
+
+/// A share of everything as a percentage: of what is not quite everything, never 100%.
+pub fn share(share: f64) -> String {
+    if !share.is_finite() {
+        return ABSENT.to_owned();
+    }
+    let whole = (share * 100.0).round();
+    format!("{:.0}%", if share < 1.0 { whole.min(99.0) } else { whole })
+}
+
 /// Three digits and a letter, for columns that must stay narrow.
 pub fn compact(value: f64) -> String {
     let size = value.abs();
@@ -160,6 +174,24 @@ mod tests {
         ];
         for (value, expected) in cases {
             assert_eq!(amount(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn all_but_one_is_not_all() {
+        for (value, expected) in
+            [(1.0, "100%"), (0.999, "99%"), (0.5, "50%"), (0.0, "0%"), (f64::NAN, ABSENT)]
+        {
+            assert_eq!(share(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn ratios_have_three_decimals() {
+        for (value, expected) in
+            [(1.0, "1.000"), (-0.3641, "−0.364"), (f64::NAN, ABSENT), (1e300, "1.000e300")]
+        {
+            assert_eq!(ratio(value), expected, "{value}");
         }
     }
 

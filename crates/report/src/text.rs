@@ -104,27 +104,28 @@ fn contributions(explanation: &Explanation) -> String {
 }
 
 /// Rows of cells under a header.
-struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
     right: Vec<bool>,
 }
 
 impl Table {
     /// A header whose cells starting with `>` are for columns of numbers.
-    fn new(header: &[&str]) -> Table {
+    pub fn new(header: &[&str]) -> Table {
         Table {
             right: header.iter().map(|cell| cell.starts_with('>')).collect(),
             rows: vec![header.iter().map(|cell| cell.trim_start_matches('>').to_owned()).collect()],
         }
     }
 
-    fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
     }
 
     /// The table as text; nothing if it has only a header. The cells of `flexible` are cut where
     /// a line would be too long.
-    fn render(mut self, flexible: usize) -> String {
+    pub fn render(mut self, flexible: usize) -> String {
         if self.rows.len() == 1 {
             return String::new();
         }
@@ -158,7 +159,8 @@ fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 
-fn shortened(text: &str, width: usize) -> String {
+/// A text that is cut where it is longer than `width` letters.
+pub fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -166,7 +168,7 @@ fn shortened(text: &str, width: usize) -> String {
 }
 
 /// Lines of whole words. A word that is longer than a line stands alone.
-fn wrapped(text: &str) -> String {
+pub fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
     for word in text.split_whitespace().map(printable) {

@@ -3,8 +3,10 @@
 #[allow(dead_code)]
 #[path = "../examples/sample.rs"]
 mod sample;
+mod well_formed;
 
 use sample::sample;
+use well_formed::check_balance;
 use xla_gym_report::{
     Contribution, Explanation, Figures, FrontPoint, OpcodeRow, StepRow, SummaryRow, Timeline,
     TimingRows,
@@ -56,39 +58,6 @@ fn filled(text: &str, number: u64, steps: usize) -> Explanation {
         notes: vec![word()],
         front: vec![FrontPoint { label: word(), values: vec![value, value, value], chosen: true }],
         front_axes: vec![word(), word(), word()],
-    }
-}
-
-/// Every tag that is opened is closed, in the right order, and attributes are quoted.
-fn check_balance(html: &str) {
-    let mut open: Vec<&str> = Vec::new();
-    let mut rest = html.strip_prefix("<!DOCTYPE html>").expect("begins with a doctype");
-    while let Some(start) = rest.find('<') {
-        let tag = &rest[start + 1..];
-        let end = tag.find('>').expect("a tag ends");
-        rest = &tag[end + 1..];
-        let tag = &tag[..end];
-        assert_eq!(tag.matches('"').count() % 2, 0, "quotes in <{tag}>");
-        assert!(!tag.contains('<'), "a tag within <{tag}>");
-        let name = tag.trim_matches('/').split([' ', '\n']).next().unwrap();
-        assert!(
-            name.chars().all(|letter| letter.is_ascii_alphanumeric()) && !name.is_empty(),
-            "<{tag}>"
-        );
-        if tag.starts_with('/') {
-            assert_eq!(open.pop(), Some(name), "</{name}> closes nothing");
-        } else if !tag.ends_with('/') && !["meta", "wbr"].contains(&name) {
-            open.push(name);
-        }
-        // A `>` that stands alone would be text that was not escaped.
-        if !open.contains(&"style") {
-            let text = &rest[..rest.find('<').unwrap_or(rest.len())];
-            assert!(!text.contains('>'), "{text:?}");
-        }
-    }
-    assert!(open.is_empty(), "left open: {open:?}");
-    for broken in ["NaN", "inf\"", "inf,"] {
-        assert!(!html.contains(broken), "{broken} in a page");
     }
 }
 

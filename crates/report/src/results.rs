@@ -1,0 +1,43 @@
+//! What evaluations and training runs came to.
+//!
+//! Commands write [`Outcome`]s and [`Progress`] as lines of JSON. [`summary`] turns outcomes into
+//! figures with confidence intervals, [`summary_text`] into tables for a terminal, and
+//! [`results_page`] both into one web page, figures as files, and numbers to download.
+//!
+//! The measure is the *ratio*: how much of a program an order removed, beside what XLA's own
+//! order removes. 1 is as good as XLA's own, and more is better. Where XLA's own order removes
+//! nothing, there is no ratio; such graphs are counted and listed, but enter no mean.
+//!
+//! ```
+//! use xla_gym_report::results::{Counts3, Kind, Outcome, results_page, summary, summary_text};
+//!
+//! let outcome = Outcome {
+//!     graph: "hlo-v1/gpt2/step".to_owned(),
+//!     splits: vec!["unseen/test".to_owned()],
+//!     contestant: "ppo".to_owned(),
+//!     kind: Kind::Rollout,
+//!     order: Counts3 { initial: 120, default: 100, result: 95 },
+//!     ..Outcome::default()
+//! };
+//! assert_eq!(outcome.order.ratio(), Some(1.25));
+//! let rows = summary(std::slice::from_ref(&outcome));
+//! assert!(summary_text(&rows).contains("1.250"));
+//! let page = results_page(&[outcome], &[], "A first look");
+//! assert!(page.html.contains("A first look"));
+//! ```
+
+mod csv;
+mod curves;
+mod data;
+mod figures;
+mod groups;
+mod page;
+mod stats;
+mod summary;
+mod tables;
+
+pub use data::{Counts3, Kind, Outcome, Progress};
+pub use page::{Page, PageOptions, results_page, results_page_with};
+pub use stats::{FLOOR, Interval};
+pub use summary::{Estimate, Extreme, SummaryRow, summary};
+pub use tables::summary_text;

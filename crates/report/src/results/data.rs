@@ -1,0 +1,135 @@
+//! The lines that other commands write.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize};
+
+/// Operations of a program: as it came, after XLA's own order, and after the order in question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts3 {
+    /// As it came.
+    pub initial: u64,
+    /// After XLA's own order.
+    pub default: u64,
+    /// After the order in question.
+    pub result: u64,
+}
+
+impl Counts3 {
+    /// What the order removed, beside what XLA's own removes. Above 1 is better. There is none
+    /// where XLA's own removes nothing.
+    pub fn ratio(&self) -> Option<f64> {
+        let Counts3 { initial, default, result } = *self;
+        (initial > default).then(|| (initial as f64 - result as f64) / (initial - default) as f64)
+    }
+}
+
+/// How a contestant came to its order.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// By walking once, as its policy says.
+    #[default]
+    Rollout,
+    /// By trying many orders.
+    Search,
+    /// Without having learnt anything.
+    Baseline,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(match self {
+            Kind::Rollout => "rollout",
+            Kind::Search => "search",
+            Kind::Baseline => "baseline",
+        })
+    }
+}
+
+/// One graph, one contestant, one seed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The graph's name.
+    pub graph: String,
+    /// The splits that it belongs to.
+    pub splits: Vec<String>,
+    /// Who found the order: `ppo`, `random`, `default`.
+    pub contestant: String,
+    /// How.
+    pub kind: Kind,
+    /// The seed of this attempt.
+    pub seed: u64,
+    /// How many runs of passes were allowed.
+    pub budget: u64,
+    /// How many were used.
+    pub charged: u64,
+    /// At the best state on the way.
+    pub order: Counts3,
+    /// At the end of the trajectory.
+    #[serde(default)]
+    pub end: Option<Counts3>,
+    /// Of the program made legal for code generation.
+    #[serde(default)]
+    pub legal: Option<Counts3>,
+    /// Kernels of the final program.
+    #[serde(default)]
+    pub kernels: Option<u64>,
+    /// Kernels of the final program by XLA's own order.
+    #[serde(default)]
+    pub kernels_default: Option<u64>,
+    /// How long it took.
+    pub seconds: f64,
+    /// The order.
+    #[serde(default)]
+    pub passes: Vec<String>,
+}
+
+/// One update of a training run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The run's name.
+    pub run: String,
+    /// What learns.
+    pub algorithm: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Steps of the environment so far.
+    pub step: u64,
+    /// Time since the run began.
+    pub seconds: f64,
+    /// The part of it spent in environments.
+    pub environment_seconds: f64,
+    /// The part of it spent learning.
+    pub learner_seconds: f64,
+    /// The mean return of this update's episodes.
+    pub episode_return: f64,
+    /// The geometric mean of the ratios of this update's episodes.
+    pub ratio: f64,
+    /// The ratio on validation graphs, where it was taken.
+    #[serde(default)]
+    pub validation: Option<f64>,
+    /// Losses, entropy, and the like.
+    #[serde(default)]
+    pub figures: BTreeMap<String, f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_what_was_removed_beside_what_the_default_removes() {
+        let check = |initial, default, result, expected| {
+            assert_eq!(Counts3 { initial, default, result }.ratio(), expected);
+        };
+        check(100, 80, 80, Some(1.0));
+        check(100, 80, 70, Some(1.5));
+        check(100, 80, 100, Some(0.0));
+        check(100, 80, 120, Some(-1.0));
+        check(100, 100, 90, None);
+        check(100, 101, 90, None);
+    }
+}

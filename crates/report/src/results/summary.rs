@@ -1,0 +1,132 @@
+//! What the outcomes come to, split by split.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Counts3, Kind, Outcome,
+    groups::{Group, groups},
+    stats::{FLOOR, Grid, Interval, median},
+};
+
+/// One contestant in one split, by one kind and with one budget.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SummaryRow {
+    /// The split.
+    pub split: String,
+    /// The contestant.
+    pub contestant: String,
+    /// How it came to its orders.
+    pub kind: Kind,
+    /// How many runs of passes it was allowed for each graph.
+    pub budget: u64,
+    /// Graphs, with those that have no ratio.
+    pub graphs: usize,
+    /// Different seeds.
+    pub seeds: usize,
+    /// Pairs of a graph and a seed of which there is no outcome.
+    pub missing: usize,
+    /// The ratio at the best state on the way.
+    pub order: Estimate,
+    /// The ratio at the end of the trajectory.
+    pub end: Estimate,
+    /// The ratio of the program made legal.
+    pub legal: Estimate,
+    /// Kernels by XLA's own order, divided by kernels.
+    pub kernels: Estimate,
+    /// The share of all graphs that no seed left larger than XLA's own order does.
+    pub never_worse: f64,
+    /// The highest ratio.
+    pub best: Option<Extreme>,
+    /// The lowest ratio.
+    pub worst: Option<Extreme>,
+    /// Half of the graphs took longer, half less.
+    pub median_seconds: f64,
+}
+
+/// A mean of ratios.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean, if there is a ratio at all.
+    pub mean: Option<Interval>,
+    /// Graphs that entered it.
+    pub graphs: usize,
+    /// Graphs that were measured and have no ratio.
+    pub undefined: usize,
+    /// Ratios (one for each graph and seed) that were raised to [`FLOOR`].
+    pub floored: usize,
+}
+
+/// The ratio of one graph and seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Extreme {
+    /// As it is, not raised.
+    pub ratio: f64,
+    /// Whose it is.
+    pub graph: String,
+    /// Of which seed.
+    pub seed: u64,
+}
+
+/// A row for each split, contestant, kind and budget. Sorted by split and budget, and then by the
+/// ratio, the highest first.
+pub fn summary(outcomes: &[Outcome]) -> Vec<SummaryRow> {
+    let mut rows: Vec<SummaryRow> = groups(outcomes).iter().map(row).collect();
+    let ratio = |row: &SummaryRow| row.order.mean.map_or(f64::NEG_INFINITY, |mean| mean.value);
+    // Sorting keeps the order of equal rows, which is that of the contestants' names.
+    rows.sort_by(|a, b| {
+        a.split.cmp(&b.split).then(a.budget.cmp(&b.budget)).then(ratio(b).total_cmp(&ratio(a)))
+    });
+    rows
+}
+
+fn row(group: &Group) -> SummaryRow {
+    let seeds = group.seeds().len();
+    let better_or_equal = |outcome: &&Outcome| outcome.order.result <= outcome.order.default;
+    let never_worse =
+        group.graphs.values().filter(|seeds| seeds.values().all(better_or_equal)).count();
+    let extremes = || {
+        group.outcomes().filter_map(|outcome| {
+            let Outcome { order, graph, seed, .. } = outcome;
+            Some(Extreme { ratio: order.ratio()?, graph: graph.clone(), seed: *seed })
+        })
+    };
+    let counts = |counts: Option<Counts3>| counts.map(|counts| counts.ratio());
+    SummaryRow {
+        split: group.split.to_owned(),
+        contestant: group.contestant.to_owned(),
+        kind: group.kind,
+        budget: group.budget,
+        graphs: group.graphs.len(),
+        seeds,
+        missing: group.graphs.len() * seeds - group.outcomes().count(),
+        order: estimate(group, |outcome| counts(Some(outcome.order))),
+        end: estimate(group, |outcome| counts(outcome.end)),
+        legal: estimate(group, |outcome| counts(outcome.legal)),
+        kernels: estimate(group, |outcome| {
+            let (default, result) = (outcome.kernels_default?, outcome.kernels?);
+            Some((default > 0 && result > 0).then(|| default as f64 / result as f64))
+        }),
+        never_worse: never_worse as f64 / group.graphs.len().max(1) as f64,
+        best: extremes().max_by(|a, b| a.ratio.total_cmp(&b.ratio)),
+        worst: extremes().min_by(|a, b| a.ratio.total_cmp(&b.ratio)),
+        median_seconds: median(group.outcomes().map(|outcome| outcome.seconds)).unwrap_or_default(),
+    }
+}
+
+/// The mean of what `measure` finds: nothing where it was not measured, and within that, nothing
+/// where there is no ratio.
+fn estimate(group: &Group, measure: impl Fn(&Outcome) -> Option<Option<f64>>) -> Estimate {
+    let seeds = group.seeds();
+    let measured = group
+        .graphs
+        .values()
+        .filter(|outcomes| outcomes.values().any(|outcome| measure(outcome).is_some()));
+    let rows: Vec<Vec<Option<f64>>> = measured
+        .map(|outcomes| seeds.iter().map(|seed| measure(outcomes.get(seed)?).flatten()).collect())
+        .collect();
+    let measured = rows.len();
+    let floored = rows.iter().flatten().flatten().filter(|ratio| **ratio < FLOOR).count();
+    let grid = Grid::of(rows);
+    let graphs = grid.graphs();
+    Estimate { mean: grid.interval(), graphs, undefined: measured - graphs, floored }
+}
