@@ -118,7 +118,8 @@ pub struct Benchmarks {
 impl Benchmarks {
     /// Finds programs. Each spec is one of
     /// - an id of the data set, or a pattern of ids: `hlo-v1/gpt2/*`, `hlo-v1`;
-    /// - a side of a split: `hlo-v1:gpt2/train`, `hlo-v1:unseen/test`;
+    /// - a side of a split: `hlo-v1:gpt2/train`, `hlo-v1:unseen/test`; `hlo-v1:all/train` is what
+    ///   is on no split's test side, `hlo-v1:all/test` the rest;
     /// - a file, a pattern of files, or a folder. In a folder that XLA dumped into, the modules
     ///   before optimisation count.
     pub fn find<S: AsRef<str>>(
@@ -207,6 +208,15 @@ fn in_path(path: &Path) -> Result<Benchmarks, BenchmarkError> {
 /// `gpt2/train`
 fn side_of_split(text: &str) -> Option<Benchmarks> {
     let (split, side) = text.split_once('/')?;
+    if split == "all" && (side == "train" || side == "test") {
+        let tests = |graph: &Graph| graph.splits.values().any(|side| *side == Side::Test);
+        let graphs = Library::hlo_v1().ok()?.manifest().graphs.iter();
+        let graphs = graphs.filter(|graph| tests(graph) == (side == "test"));
+        return Some(Benchmarks {
+            programs: graphs.map(Benchmark::Graph).collect(),
+            skipped: Vec::new(),
+        });
+    }
     let split = Split::ALL.into_iter().find(|known| known.to_string() == split)?;
     let side = [Side::Train, Side::Test].into_iter().find(|known| known.to_string() == side)?;
     let manifest = Library::hlo_v1().ok()?.manifest();
@@ -227,6 +237,20 @@ fn display(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_trained_on_is_on_no_test_side() {
+        let names = |spec: &str| -> Vec<String> {
+            Benchmarks::find([spec]).unwrap().programs.iter().map(Benchmark::name).collect()
+        };
+        let (train, test) = (names("hlo-v1:all/train"), names("hlo-v1:all/test"));
+        assert_eq!(train.len() + test.len(), names("hlo-v1").len());
+        for split in Split::ALL {
+            for name in names(&format!("hlo-v1:{split}/test")) {
+                assert!(test.contains(&name) && !train.contains(&name), "{name}");
+            }
+        }
+    }
 
     fn count(spec: &str) -> usize {
         Benchmarks::find([spec]).unwrap().programs.len()

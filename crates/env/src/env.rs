@@ -245,7 +245,9 @@ impl Env {
         let after = episode.walk.state().clone();
         let failed = info.failure.is_some();
         let rules = &self.config.reward;
-        let mut reward = rules.step(&episode.start, &before, &after, default_reduction, failed);
+        let fewest = episode.operations.iter().copied().min().unwrap_or(u64::MAX);
+        let mut reward =
+            rules.step(&episode.start, &before, &after, fewest, default_reduction, failed);
         if let (Some(kind), true) = (rules.at_end, terminated || truncated) {
             let (paid, measured) = pay_at_end(&self.world, &mut episode.walk, kind)?;
             reward += paid;
@@ -398,6 +400,19 @@ impl Env {
         Ok(&self.running()?.operations)
     }
 
+    /// The actions that led to the fewest operations of this episode, without those that changed
+    /// nothing.
+    pub fn best_path(&self) -> Result<Vec<usize>, EnvError> {
+        let episode = self.running()?;
+        let fewest = episode.operations.iter().min();
+        let best = episode.operations.iter().position(|count| Some(count) == fewest).unwrap_or(0);
+        let mut applied = episode.walk.applied();
+        if let Some(&length) = episode.path_lengths.get(best) {
+            applied.truncate(length);
+        }
+        Ok(applied)
+    }
+
     /// Sum of the rewards of this episode.
     pub fn total(&self) -> Result<f64, EnvError> {
         Ok(self.running()?.rewards.iter().sum())
@@ -406,7 +421,8 @@ impl Env {
     /// Writes a view of the current state into a slice of the length that [`Env::bounds`] says.
     pub fn write(&self, view: View, out: &mut [f32]) -> Result<(), EnvError> {
         let episode = self.running()?;
-        view.write(&episode.start, episode.walk.state(), &episode.actions, out);
+        let applied = episode.walk.applied();
+        view.write(&episode.start, episode.walk.state(), &episode.actions, &applied, out);
         Ok(())
     }
 

@@ -49,6 +49,10 @@ pub enum Objective {
     /// The operations that this step removed, as a share of those that XLA's own order removes:
     /// an episode's sum is its order ratio.
     OverDefault,
+    /// By how much this step went below the fewest operations so far, as a share of those that
+    /// XLA's own order removes: an episode's sum is the order ratio of its best state, and looking
+    /// around costs nothing.
+    Record,
     /// Nothing.
     Nothing,
 }
@@ -86,12 +90,13 @@ pub enum AtEnd {
 }
 
 impl Reward {
-    /// For one step, without what is paid at the end.
+    /// For one step, without what is paid at the end. `fewest` are the fewest operations before it.
     pub fn step(
         &self,
         start: &State,
         before: &State,
         after: &State,
+        fewest: u64,
         default_reduction: Option<f64>,
         failed: bool,
     ) -> f64 {
@@ -103,6 +108,9 @@ impl Reward {
             Objective::OverDefault => {
                 (operations(before) - operations(after)) / default_reduction.unwrap_or(initial)
             }
+            Objective::Record => {
+                (fewest as f64 - operations(after)).max(0.0) / default_reduction.unwrap_or(initial)
+            }
             Objective::Nothing => 0.0,
         };
         let shaping = self.shaping.map_or(0.0, |potential| {
@@ -113,7 +121,7 @@ impl Reward {
 
     /// Whether [`Defaults`] are needed at every step.
     pub fn needs_default(&self) -> bool {
-        self.objective == Objective::OverDefault
+        matches!(self.objective, Objective::OverDefault | Objective::Record)
     }
 }
 
@@ -157,8 +165,9 @@ mod tests {
         let (start, after) = (state(100, 0.0, 0.0), state(80, 0.0, 0.0));
         let pay = |objective| {
             let reward = Reward { objective, ..Reward::default() };
-            reward.step(&start, &start, &after, Some(40.0), false)
+            reward.step(&start, &start, &after, 90, Some(40.0), false)
         };
+        assert_eq!(pay(Objective::Record), 0.25);
         assert_eq!(pay(Objective::Paper), -0.8);
         assert_eq!(pay(Objective::Difference), 0.2);
         assert_eq!(pay(Objective::OverDefault), 0.5);
@@ -168,7 +177,7 @@ mod tests {
     fn a_failure_costs_what_the_configuration_says() {
         let start = state(100, 0.0, 0.0);
         let reward = Reward { failure_cost: 0.25, ..Reward::default() };
-        assert_eq!(reward.step(&start, &start, &start, None, true), -1.25);
+        assert_eq!(reward.step(&start, &start, &start, 100, None, true), -1.25);
     }
 
     #[test]
@@ -181,7 +190,7 @@ mod tests {
         let mut sum = 0.0;
         for (t, pair) in states.windows(2).enumerate() {
             sum += potential.gamma.powi(t as i32)
-                * reward.step(&states[0], &pair[0], &pair[1], None, false);
+                * reward.step(&states[0], &pair[0], &pair[1], 100, None, false);
         }
         let end = potential.gamma.powi(19) * potential.of(&states[0], &states[19]);
         let expected = end - potential.of(&states[0], &states[0]);

@@ -25,7 +25,15 @@ pub enum View {
     Cost,
     /// The actions of this episode in order, −1 for those to come.
     History,
+    /// For each action, how often it changed the program in this episode: a fourth for each time,
+    /// cut at 1.
+    Applied,
+    /// Which actions were the last two to change the program: a 1 for each, the last one first.
+    Latest,
 }
+
+/// How many actions [`View::Latest`] looks back.
+const LATEST: usize = 2;
 
 /// Between which values a view lies, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +47,17 @@ pub struct Bounds {
 }
 
 impl View {
+    /// All of them.
+    pub const ALL: [View; 7] = [
+        View::Counts,
+        View::Scaled,
+        View::Share,
+        View::Cost,
+        View::History,
+        View::Applied,
+        View::Latest,
+    ];
+
     /// Between which values it lies.
     pub fn bounds(self, opcodes: usize, actions: usize, traj_limit: usize) -> Bounds {
         match self {
@@ -47,11 +66,21 @@ impl View {
             View::Share => Bounds { low: 0.0, high: 4.0, length: opcodes },
             View::Cost => Bounds { low: 0.0, high: 4.0, length: COST_FEATURES },
             View::History => Bounds { low: -1.0, high: actions as f32 - 1.0, length: traj_limit },
+            View::Applied => Bounds { low: 0.0, high: 1.0, length: actions },
+            View::Latest => Bounds { low: 0.0, high: 1.0, length: LATEST * actions },
         }
     }
 
-    /// Writes it into a slice of the length that [`View::bounds`] says.
-    pub fn write(self, start: &State, state: &State, actions: &[usize], out: &mut [f32]) {
+    /// Writes it into a slice of the length that [`View::bounds`] says. `taken` are all actions of
+    /// the episode, `applied` those that changed the program.
+    pub fn write(
+        self,
+        start: &State,
+        state: &State,
+        taken: &[usize],
+        applied: &[usize],
+        out: &mut [f32],
+    ) {
         match self {
             View::Counts => per_opcode(state, out, |count| count.min(MOST_INSTRUCTIONS)),
             View::Scaled => per_opcode(state, out, |count| logarithm(count, MOST_INSTRUCTIONS)),
@@ -69,8 +98,21 @@ impl View {
             }
             View::History => {
                 out.fill(-1.0);
-                for (slot, action) in out.iter_mut().zip(actions) {
+                for (slot, action) in out.iter_mut().zip(taken) {
                     *slot = *action as f32;
+                }
+            }
+            View::Applied => {
+                out.fill(0.0);
+                for &action in applied {
+                    out[action] = (out[action] + 0.25).min(1.0);
+                }
+            }
+            View::Latest => {
+                out.fill(0.0);
+                let actions = out.len() / LATEST;
+                for (back, action) in applied.iter().rev().take(LATEST).enumerate() {
+                    out[back * actions + action] = 1.0;
                 }
             }
         }
@@ -117,7 +159,7 @@ mod tests {
         let start = state(vec![4, 0, 12], 100.0);
         let bounds = view.bounds(3, 10, 4);
         let mut out = vec![f32::NAN; bounds.length];
-        view.write(&start, state_now, &[7, 2], &mut out);
+        view.write(&start, state_now, &[7, 2], &[7, 2, 7], &mut out);
         assert!(out.iter().all(|value| (bounds.low..=bounds.high).contains(value)), "{out:?}");
         for (value, expected) in out.iter().zip(expected) {
             assert!((value - expected).abs() < 1e-6, "{view:?}: {out:?}");
@@ -132,6 +174,12 @@ mod tests {
         let scaled = |n: f64| (n.ln_1p() / 1e7_f64.ln_1p()) as f32;
         check(View::Scaled, &now, &[scaled(2.0), 0.0, scaled(6.0)]);
         check(View::History, &now, &[7.0, 2.0, -1.0, -1.0]);
+        let mut applied = [0.0; 10];
+        (applied[7], applied[2]) = (0.5, 0.25);
+        check(View::Applied, &now, &applied);
+        let mut latest = [0.0; 20];
+        (latest[7], latest[10 + 2]) = (1.0, 1.0);
+        check(View::Latest, &now, &latest);
         let work = (50.0_f64.ln_1p() / 1e18_f64.ln_1p()) as f32;
         check(View::Cost, &now, &[work, 0.0, 0.0, scaled(8.0), 0.5, 0.0, 0.0, 0.5]);
     }
@@ -139,7 +187,7 @@ mod tests {
     #[test]
     fn nothing_leaves_its_bounds() {
         let now = state(vec![u32::MAX, 0, u32::MAX], f64::MAX);
-        for view in [View::Counts, View::Scaled, View::Share, View::Cost, View::History] {
+        for view in View::ALL {
             check(view, &now, &[]);
         }
     }

@@ -72,6 +72,16 @@ impl Walk {
         self.path.iter().map(|(pass, _)| *pass)
     }
 
+    /// The same as actions. Passes that are no actions of this world are left out.
+    pub fn applied(&self) -> Vec<usize> {
+        self.path().filter_map(|pass| self.world.action_of(pass)).collect()
+    }
+
+    /// The state at the start of its benchmark.
+    pub fn start(&self) -> &Arc<State> {
+        self.path.first().map_or(&self.state, |(_, before)| before)
+    }
+
     /// Has the compiler begin a pass, without waiting, for the [`Walk::step`] of the same that comes
     /// next. False if that step would have to bring the program into the compiler first.
     pub fn begin_step(&mut self, pass: PassId) -> bool {

@@ -59,6 +59,8 @@ pub struct World {
     engine: Engine,
     start: Start,
     actions: Vec<PassId>,
+    /// For each pass, which action it is.
+    by_pass: Vec<Option<usize>>,
     programs: Vec<Program>,
     skipped: Vec<Skipped>,
     transitions: Transitions,
@@ -81,7 +83,7 @@ impl World {
             return Err(EnvError::Config("a world needs at least one benchmark".to_owned()));
         }
         let engine = Engine::start(config.engine)?;
-        let actions = if config.passes.is_empty() {
+        let actions: Vec<PassId> = if config.passes.is_empty() {
             let usable = |pass: &xla_gym_engine::protocol::Pass| {
                 !pass.after_layout && !pass.lossy && pass.kind != "faulty"
             };
@@ -90,10 +92,15 @@ impl World {
         } else {
             engine.passes(config.passes.iter().map(String::as_str))?
         };
+        let mut by_pass = vec![None; engine.hello().passes.len()];
+        for (action, pass) in actions.iter().enumerate() {
+            by_pass[usize::from(pass.0)].get_or_insert(action);
+        }
         let transitions = Transitions::open(&config.cache, &identity(&engine))?;
         Ok(World {
             start: config.start,
             actions,
+            by_pass,
             programs: found.programs.into_iter().map(Program::new).collect(),
             skipped: found.skipped,
             transitions,
@@ -110,6 +117,11 @@ impl World {
     /// The passes that are actions, in order.
     pub fn actions(&self) -> &[PassId] {
         &self.actions
+    }
+
+    /// The action that is a pass, if it is one.
+    pub fn action_of(&self, pass: PassId) -> Option<usize> {
+        self.by_pass.get(usize::from(pass.0)).copied().flatten()
     }
 
     /// The name of the pass behind an action.
@@ -230,7 +242,7 @@ impl World {
 
     /// What XLA's pipeline without its optional passes makes of a state: operations before layout
     /// assignment, and kernels.
-    pub(crate) fn replaced(&self, session: &mut Session) -> Result<(u64, u64), EngineError> {
+    pub fn replaced(&self, session: &mut Session) -> Result<(u64, u64), EngineError> {
         let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
         let run = run_default(session, &optional)?;
         Ok((run.middle.operations, run.end.operations))

@@ -201,7 +201,7 @@ fn views_stay_within_their_bounds() {
         env.reset(Some(seed)).unwrap();
         for _ in 0..15 {
             env.step(rng.random_range(0..env.actions())).unwrap();
-            for view in [View::Counts, View::Scaled, View::Share, View::Cost, View::History] {
+            for view in View::ALL {
                 let bounds = env.bounds(view);
                 let mut values = vec![f32::NAN; bounds.length];
                 env.write(view, &mut values).unwrap();
