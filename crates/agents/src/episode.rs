@@ -1,0 +1,167 @@
+//! Episodes: how they are gathered, on all cores.
+
+use std::sync::Arc;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use xla_gym_engine::on_all_cores;
+use xla_gym_env::{Env, EnvConfig, EnvError, World};
+use xla_gym_nn::{Mlp, Space};
+
+use crate::{choice, observer::Observer};
+
+/// What happened in one episode.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Episode {
+    /// Which benchmark.
+    pub benchmark: usize,
+    /// What was seen before each action and at the end, in rows of the value function's width.
+    pub seen: Vec<f32>,
+    /// For each action, which ones were allowed; and at the end.
+    pub masks: Vec<bool>,
+    /// What was done.
+    pub actions: Vec<usize>,
+    /// Logarithm of the probability with which it was done.
+    pub log_probabilities: Vec<f32>,
+    /// What was paid for it.
+    pub rewards: Vec<f32>,
+    /// Whether it ended by itself, not by the limit of steps.
+    pub terminated: bool,
+    /// Operations at the start and after each action.
+    pub operations: Vec<u64>,
+    /// Names of the passes up to the best state, without those that did nothing.
+    pub best_path: Vec<usize>,
+}
+
+impl Episode {
+    /// How many actions.
+    pub fn len(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    /// Operations at the start.
+    pub fn initial(&self) -> u64 {
+        self.operations.first().copied().unwrap_or_default()
+    }
+
+    /// The fewest operations on the way.
+    pub fn fewest(&self) -> u64 {
+        self.operations.iter().copied().min().unwrap_or_default()
+    }
+
+    /// Operations at the end.
+    pub fn last(&self) -> u64 {
+        self.operations.last().copied().unwrap_or_default()
+    }
+}
+
+/// How actions are chosen.
+#[derive(Clone, Copy, Debug)]
+pub enum Chooser<'a> {
+    /// As often as the policy says.
+    Sampled(&'a Mlp),
+    /// What the policy, or the value of actions, puts first.
+    Greedy(&'a Mlp),
+    /// The same, but now and then anything.
+    Curious(&'a Mlp, f64),
+    /// Anything.
+    Random,
+}
+
+/// One episode to gather.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// On which benchmark.
+    pub benchmark: usize,
+    /// Seed of its luck.
+    pub seed: u64,
+    /// Stream of its luck: no two episodes of a run share one.
+    pub stream: u64,
+}
+
+/// Gathers episodes, as many at a time as there are cores. What each one does depends on its order
+/// and on the network alone, not on how many cores there are.
+pub struct Gatherer {
+    /// Where.
+    pub world: Arc<World>,
+    /// How environments behave.
+    pub config: EnvConfig,
+    /// What is seen.
+    pub observer: Observer,
+    /// Whether passes that were just seen to do nothing are forbidden.
+    pub mask: bool,
+}
+
+impl Gatherer {
+    /// Gathers episodes; the results in order.
+    pub fn gather(&self, orders: &[Order], chooser: Chooser<'_>) -> Result<Vec<Episode>, EnvError> {
+        on_all_cores(orders.len(), |index| self.play(orders[index], chooser))
+    }
+
+    /// Plays one episode.
+    pub fn play(&self, order: Order, chooser: Chooser<'_>) -> Result<Episode, EnvError> {
+        let mut rng = ChaCha8Rng::seed_from_u64(order.seed);
+        rng.set_stream(order.stream);
+        let mut env = Env::new(&self.world, self.config.clone())?;
+        env.reset_to(order.benchmark, Some(0))?;
+        let (actions, width) = (env.actions(), self.observer.value_width());
+        let mut episode = Episode { benchmark: order.benchmark, ..Episode::default() };
+        let mut space = Space::default();
+        let mut logs = vec![0.0; actions];
+        loop {
+            let row = episode.seen.len();
+            episode.seen.resize(row + width, 0.0);
+            self.observer.write(&env, &mut episode.seen[row..])?;
+            let masked = episode.masks.len();
+            episode.masks.resize(masked + actions, true);
+            if self.mask {
+                env.write_mask(&mut episode.masks[masked..])?;
+            }
+            if env.is_over() {
+                break;
+            }
+            let seen = &episode.seen[row..row + self.observer.policy_width()];
+            let mask = &episode.masks[masked..];
+            let (action, log) = choose(chooser, seen, mask, &mut space, &mut logs, &mut rng);
+            let step = env.step(action)?;
+            episode.actions.push(action);
+            episode.log_probabilities.push(log);
+            episode.rewards.push(step.reward as f32);
+            episode.terminated = step.terminated;
+        }
+        episode.operations = env.operations()?.to_vec();
+        episode.best_path = env.best_path()?;
+        Ok(episode)
+    }
+}
+
+fn choose(
+    chooser: Chooser<'_>,
+    seen: &[f32],
+    mask: &[bool],
+    space: &mut Space,
+    logs: &mut [f32],
+    rng: &mut ChaCha8Rng,
+) -> (usize, f32) {
+    match chooser {
+        Chooser::Sampled(network) => {
+            choice::log_probabilities(network.infer(seen, space), mask, logs);
+            let action = choice::sample(logs, rng);
+            (action, logs[action])
+        }
+        Chooser::Greedy(network) => (choice::best(network.infer(seen, space), mask), 0.0),
+        Chooser::Curious(network, share) => {
+            if rng.random_bool(share.clamp(0.0, 1.0)) {
+                (choice::any(mask, rng), 0.0)
+            } else {
+                (choice::best(network.infer(seen, space), mask), 0.0)
+            }
+        }
+        Chooser::Random => (choice::any(mask, rng), 0.0),
+    }
+}

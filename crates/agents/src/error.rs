@@ -1,0 +1,44 @@
+//! What can go wrong.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+use xla_gym_env::EnvError;
+
+/// What can go wrong in training.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    /// The configuration makes no sense.
+    #[error("{0}")]
+    Config(String),
+    /// A file cannot be read.
+    #[error("{} cannot be read: {error}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("{} cannot be written: {error}", path.display())]
+    Write {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{}: {message}", path.display())]
+    Format {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Somebody else works in the folder of a run.
+    #[error("{} is in use by another training run", .0.display())]
+    Busy(PathBuf),
+    /// The environment gave up.
+    #[error(transparent)]
+    Env(#[from] EnvError),
+}

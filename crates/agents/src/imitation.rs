@@ -1,0 +1,162 @@
+//! Learning by heart what a search found, before learning by trial.
+
+use std::path::{Path, PathBuf};
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use xla_gym_engine::on_all_cores;
+use xla_gym_env::{Env, EnvError};
+use xla_gym_nn::{Adam, Matrix, Mlp, Tape, clip_norm};
+
+use crate::{
+    actor_critic::{by_logits, pick},
+    choice,
+    episode::Gatherer,
+    error::AgentError,
+};
+
+/// How to learn from orders that a search found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Imitation {
+    /// The orders: lines of JSON with `benchmark` and `passes`. Those of programs that are not
+    /// trained on are passed over.
+    pub orders: PathBuf,
+    /// Passes over all of them.
+    #[serde(default = "epochs")]
+    pub epochs: usize,
+    /// Steps of orders in each step of the optimiser.
+    #[serde(default = "batch")]
+    pub batch: usize,
+    /// Step of the optimiser.
+    #[serde(default = "learning_rate")]
+    pub learning_rate: f64,
+    /// What indecision is worth.
+    #[serde(default)]
+    pub entropy: f32,
+}
+
+fn epochs() -> usize {
+    30
+}
+
+fn batch() -> usize {
+    256
+}
+
+fn learning_rate() -> f64 {
+    1e-3
+}
+
+/// An order that was good for a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Demonstration {
+    /// The program.
+    pub benchmark: String,
+    /// The passes that change something, in order.
+    pub passes: Vec<String>,
+}
+
+/// Reads orders from lines of JSON.
+pub fn read_demonstrations(path: &Path) -> Result<Vec<Demonstration>, AgentError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| AgentError::Read { path: path.to_owned(), error })?;
+    let parse = |(number, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| AgentError::Format {
+            path: path.to_owned(),
+            message: format!("line {}: {error}", number + 1),
+        })
+    };
+    text.lines().enumerate().map(parse).collect()
+}
+
+/// Steps of orders: what was seen, and what to do there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Examples {
+    /// What the policy sees, row by row.
+    pub seen: Matrix,
+    /// What to do.
+    pub actions: Vec<usize>,
+}
+
+/// Walks along orders and writes down what is seen on the way.
+pub fn examples(
+    gatherer: &Gatherer,
+    benchmarks: &[usize],
+    demonstrations: &[Demonstration],
+) -> Result<Examples, EnvError> {
+    let world = &gatherer.world;
+    let known: Vec<(usize, &Demonstration)> = demonstrations
+        .iter()
+        .filter_map(|order| Some((world.find(&order.benchmark)?, order)))
+        .filter(|(benchmark, _)| benchmarks.contains(benchmark))
+        .collect();
+    let width = gatherer.observer.policy_width();
+    let walked = on_all_cores(known.len(), |index| {
+        let (benchmark, order) = known[index];
+        let mut env = Env::new(world, gatherer.config.clone())?;
+        env.reset_to(benchmark, Some(0))?;
+        let (mut seen, mut actions) = (Vec::new(), Vec::new());
+        let mut row = vec![0.0; gatherer.observer.value_width()];
+        for name in &order.passes {
+            let Some(action) = (0..env.actions()).find(|a| env.action_name(*a) == name) else {
+                continue;
+            };
+            gatherer.observer.write(&env, &mut row)?;
+            let step = env.step(action)?;
+            if step.info.changed {
+                seen.extend_from_slice(&row[..width]);
+                actions.push(action);
+            }
+            if step.truncated {
+                break;
+            }
+        }
+        Ok::<_, EnvError>((seen, actions))
+    })?;
+    let seen: Vec<f32> = walked.iter().flat_map(|(seen, _)| seen.iter().copied()).collect();
+    let actions: Vec<usize> = walked.into_iter().flat_map(|(_, actions)| actions).collect();
+    Ok(Examples { seen: Matrix::from_vec(actions.len(), width, seen), actions })
+}
+
+/// Teaches a policy to do what the examples do. Returns the share of examples in which it then
+/// puts the right action first.
+pub fn imitate(
+    policy: &mut Mlp,
+    examples: &Examples,
+    how: &Imitation,
+    luck: &mut ChaCha8Rng,
+    watch: &mut dyn FnMut(usize, f64),
+) -> f64 {
+    let count = examples.actions.len();
+    let mut adam = Adam::new(policy.parameters().len(), how.learning_rate, 1e-8);
+    let mut gradient = vec![0.0; policy.parameters().len()];
+    let mut tape = Tape::default();
+    let mut rows: Vec<usize> = (0..count).collect();
+    let all = vec![true; policy.shape().outputs];
+    let mut right = 0.0;
+    for epoch in 0..how.epochs {
+        rows.shuffle(luck);
+        right = 0.0;
+        for batch in rows.chunks(how.batch.max(1)) {
+            policy.forward_keeping(&pick(&examples.seen, batch), &mut tape);
+            let mut by = Matrix::zeros(batch.len(), all.len());
+            let mut logs = vec![0.0; all.len()];
+            let share = 1.0 / batch.len() as f32;
+            for (index, row) in batch.iter().enumerate() {
+                let logits = tape.outputs().row(index);
+                choice::log_probabilities(logits, &all, &mut logs);
+                let action = examples.actions[*row];
+                by_logits(&logs, action, share, how.entropy * share, by.row_mut(index));
+                right += if choice::best(logits, &all) == action { 1.0 } else { 0.0 };
+            }
+            policy.backward(&mut tape, &by, &mut gradient);
+            clip_norm(&mut gradient, 1.0);
+            adam.step(policy.parameters_mut(), &gradient);
+        }
+        right /= count.max(1) as f64;
+        watch(epoch + 1, right);
+    }
+    right
+}

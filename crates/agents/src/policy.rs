@@ -1,0 +1,196 @@
+//! A trained policy: what it needs to be used, and where it comes from.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::{Deserialize, Serialize};
+use xla_gym_engine::protocol::PassId;
+use xla_gym_env::{State, View, Walk, World};
+use xla_gym_nn::{Mlp, Shape, Space};
+
+use crate::{choice, error::AgentError, tensors::Tensors};
+
+/// Says that a file is a policy, and of which kind.
+const FORMAT: &str = "xla-gym-policy 1";
+
+/// Where a policy comes from and what it is worth.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Card {
+    /// A name.
+    pub name: String,
+    /// The algorithm.
+    pub algorithm: String,
+    /// The compiler on which it was trained.
+    pub engine: String,
+    /// The programs on which it was trained.
+    pub benchmarks: Vec<String>,
+    /// How many they were.
+    pub programs: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// Steps in the environments.
+    pub steps: u64,
+    /// Seconds that took.
+    pub seconds: f64,
+    /// Geometric mean of the order ratio on programs that were kept apart.
+    pub validation: Option<f64>,
+    /// The commit of the software, if it was known.
+    pub commit: Option<String>,
+    /// The command that made it.
+    pub command: String,
+    /// The whole configuration.
+    pub configuration: String,
+}
+
+/// What a policy expects of an environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interface {
+    /// What it sees.
+    pub views: Vec<View>,
+    /// Names of the opcodes, in the order in which it knows them.
+    pub opcodes: Vec<String>,
+    /// Names of the passes, likewise.
+    pub passes: Vec<String>,
+    /// Steps in an episode.
+    pub traj_limit: usize,
+    /// Whether programs begin in a normal form.
+    pub normalised: bool,
+}
+
+/// A trained policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainedPolicy {
+    /// A logit for each pass.
+    pub network: Mlp,
+    /// What it expects.
+    pub interface: Interface,
+    /// Where it comes from.
+    pub card: Card,
+}
+
+impl TrainedPolicy {
+    /// As the content of a safetensors file.
+    pub fn to_tensors(&self) -> Result<Tensors, AgentError> {
+        let text = |value: serde_json::Result<String>| {
+            value.map_err(|error| AgentError::Config(error.to_string()))
+        };
+        let mut tensors = Tensors::default();
+        tensors.add_network("policy", &self.network);
+        let words = [
+            ("format", FORMAT.to_owned()),
+            ("shape", text(serde_json::to_string(self.network.shape()))?),
+            ("interface", text(serde_json::to_string(&self.interface))?),
+            ("card", text(serde_json::to_string(&self.card))?),
+        ];
+        tensors.words = BTreeMap::from(words.map(|(name, word)| (name.to_owned(), word)));
+        Ok(tensors)
+    }
+
+    /// Writes a file: whole, or not at all.
+    pub fn write(&self, path: &Path) -> Result<(), AgentError> {
+        self.to_tensors()?.write(path)
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<TrainedPolicy, AgentError> {
+        let wrong = |message| AgentError::Format { path: path.to_owned(), message };
+        TrainedPolicy::from_tensors(&Tensors::read(path)?).map_err(wrong)
+    }
+
+    /// Reads the content of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<TrainedPolicy, String> {
+        TrainedPolicy::from_tensors(&Tensors::from_bytes(bytes)?)
+    }
+
+    fn from_tensors(tensors: &Tensors) -> Result<TrainedPolicy, String> {
+        let word = |name: &str| {
+            let word = tensors.words.get(name).map(String::as_str);
+            word.ok_or_else(|| format!("it is no policy: {name} is missing"))
+        };
+        match word("format")? {
+            FORMAT => {}
+            other => return Err(format!("it is a {other:?}, not a {FORMAT:?}")),
+        }
+        let parsed = |name: &str, error: serde_json::Error| format!("{name}: {error}");
+        let shape: Shape = serde_json::from_str(word("shape")?).map_err(|e| parsed("shape", e))?;
+        let interface: Interface =
+            serde_json::from_str(word("interface")?).map_err(|e| parsed("interface", e))?;
+        let card = serde_json::from_str(word("card")?).map_err(|e| parsed("card", e))?;
+        let seen: usize = interface.bounds().map(|(_, length)| length).sum();
+        if shape.inputs != seen || shape.outputs != interface.passes.len() {
+            return Err("the network does not fit what it should see and do".to_owned());
+        }
+        let parameters = vec![0.0; shape.parameters()];
+        let mut network = Mlp::from_parameters(shape, parameters).ok_or("the shape is wrong")?;
+        tensors.load_network("policy", &mut network)?;
+        Ok(TrainedPolicy { network, interface, card })
+    }
+
+    /// Ties it to a world, for searches there. Passes and opcodes are found by name.
+    pub fn guide(&self, world: &World) -> Guide {
+        let hello = world.engine().hello();
+        let position = |names: &[String], name: &str| names.iter().position(|n| n == name);
+        let outputs = hello.passes.iter().map(|p| position(&self.interface.passes, &p.name));
+        let opcodes =
+            self.interface.opcodes.iter().map(|name| position(&hello.opcodes, name)).collect();
+        Guide { policy: self.clone(), outputs: outputs.collect(), opcodes }
+    }
+}
+
+impl Interface {
+    /// How long each view is.
+    fn bounds(&self) -> impl Iterator<Item = (View, usize)> + '_ {
+        let (opcodes, passes) = (self.opcodes.len(), self.passes.len());
+        self.views.iter().map(move |v| (*v, v.bounds(opcodes, passes, self.traj_limit).length))
+    }
+}
+
+/// A policy that guides searches in a world.
+#[derive(Debug)]
+pub struct Guide {
+    policy: TrainedPolicy,
+    /// For each pass of the compiler, the policy's own number.
+    outputs: Vec<Option<usize>>,
+    /// For each opcode of the policy, the compiler's number.
+    opcodes: Vec<Option<usize>>,
+}
+
+impl Guide {
+    /// A state in the policy's order of opcodes.
+    fn translate(&self, state: &State) -> State {
+        let count = |place: &Option<usize>| place.and_then(|p| state.opcodes.get(p)).copied();
+        State {
+            opcodes: self.opcodes.iter().map(|place| count(place).unwrap_or_default()).collect(),
+            ..state.clone()
+        }
+    }
+
+    /// Logits for all passes of the policy, where a walk stands.
+    fn logits(&self, walk: &Walk) -> Vec<f32> {
+        let (start, state) = (self.translate(walk.start()), self.translate(walk.state()));
+        let number = |pass: PassId| self.outputs.get(usize::from(pass.0)).copied().flatten();
+        let applied: Vec<usize> = walk.path().filter_map(number).collect();
+        let mut seen = vec![0.0; self.policy.network.shape().inputs];
+        let mut rest = &mut seen[..];
+        for (view, length) in self.policy.interface.bounds() {
+            let (now, later) = rest.split_at_mut(length);
+            view.write(&start, &state, &applied, &applied, now);
+            rest = later;
+        }
+        self.policy.network.infer(&seen, &mut Space::default()).to_vec()
+    }
+}
+
+impl xla_gym_search::Policy for Guide {
+    fn weigh(&self, walk: &Walk, passes: &[PassId]) -> Vec<f64> {
+        let logits = self.logits(walk);
+        let mut logs = vec![0.0; logits.len()];
+        choice::log_probabilities(&logits, &vec![true; logits.len()], &mut logs);
+        // What the policy does not know gets as much as if it had no opinion, and nothing is
+        // ruled out altogether: it may be wrong.
+        let even = 1.0 / passes.len().max(1) as f64;
+        let known = |pass: &PassId| self.outputs.get(usize::from(pass.0)).copied().flatten();
+        let weight = |output: usize| 0.9 * f64::from(logs[output].exp()) + 0.1 * even;
+        passes.iter().map(|pass| known(pass).map_or(even, weight)).collect()
+    }
+}

@@ -1,0 +1,194 @@
+//! Proximal policy optimisation: several passes over the same experience, as long as the policy
+//! stays close to the one that gathered it.
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use xla_gym_nn::{Matrix, Mlp};
+
+use crate::{
+    actor_critic::{ActorCritic, Discounting, Experience, Push, by_logits},
+    advantage::normalise,
+    choice,
+    config::Network,
+    episode::{Chooser, Episode},
+    learner::{Figures, Learner, Widths},
+    tensors::Tensors,
+};
+
+/// How PPO learns. The defaults are the paper's, and where it is silent Stable-Baselines3's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PpoConfig {
+    /// Episodes before each update.
+    pub episodes: usize,
+    /// Rows of experience in each step of the optimiser.
+    pub batch: usize,
+    /// Passes over the experience in each update.
+    pub epochs: usize,
+    /// Step of the optimiser.
+    pub learning_rate: f64,
+    /// By how much probabilities may change before a row stops pushing; infinite for no limit.
+    pub clip: f32,
+    /// What indecision is worth.
+    pub entropy: f32,
+    /// How much the value function's error counts.
+    pub value_share: f32,
+    /// The gradient's largest norm.
+    pub largest_gradient: f32,
+    /// Whether advantages of a batch are shifted and scaled to mean 0 and deviation 1.
+    pub normalise: bool,
+    /// An update ends when the policy has moved by 1.5 times this divergence.
+    pub target_divergence: Option<f64>,
+    /// How episodes are turned into advantages.
+    pub discounting: Discounting,
+}
+
+impl Default for PpoConfig {
+    fn default() -> PpoConfig {
+        PpoConfig {
+            episodes: 32,
+            batch: 256,
+            epochs: 10,
+            learning_rate: 3e-4,
+            clip: 0.2,
+            entropy: 0.0,
+            value_share: 0.5,
+            largest_gradient: 0.5,
+            normalise: true,
+            target_divergence: None,
+            discounting: Discounting::default(),
+        }
+    }
+}
+
+impl PpoConfig {
+    /// Says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, value) in
+            [("episodes", self.episodes), ("batch", self.batch), ("epochs", self.epochs)]
+        {
+            if value == 0 {
+                return Err(format!("{name}: must be at least 1"));
+            }
+        }
+        self.discounting.check()
+    }
+}
+
+/// PPO at work.
+pub struct Ppo {
+    config: PpoConfig,
+    networks: ActorCritic,
+}
+
+impl Ppo {
+    /// Begins with networks by chance.
+    pub fn new(config: PpoConfig, network: &Network, widths: Widths, luck: &mut ChaCha8Rng) -> Ppo {
+        let networks = ActorCritic::new(network, widths, config.learning_rate, luck);
+        Ppo { config, networks }
+    }
+
+    /// One step of the optimiser on some rows.
+    fn step(&mut self, experience: &Experience, rows: &[usize], sums: &mut Sums) {
+        let config = &self.config;
+        let logs = self.networks.consider(experience, rows);
+        let mut advantages: Vec<f32> = rows.iter().map(|r| experience.advantages[*r]).collect();
+        if config.normalise {
+            normalise(&mut advantages);
+        }
+        let mut gradient = Matrix::zeros(rows.len(), logs.columns());
+        let share = 1.0 / rows.len() as f32;
+        for (index, (row, advantage)) in rows.iter().zip(advantages).enumerate() {
+            let logs = logs.row(index);
+            let action = experience.actions[*row];
+            let moved = logs[action] - experience.log_probabilities[*row];
+            let ratio = moved.exp();
+            let clipped = ratio.clamp(1.0 - config.clip, 1.0 + config.clip);
+            let pushes = ratio * advantage <= clipped * advantage;
+            // The derivative of the ratio by the logits is the ratio times that of the logarithm.
+            let weight = if pushes { ratio * advantage } else { 0.0 };
+            let entropy_share = config.entropy * share;
+            by_logits(logs, action, weight * share, entropy_share, gradient.row_mut(index));
+            sums.policy_loss -= f64::from((ratio * advantage).min(clipped * advantage) * share);
+            sums.entropy += f64::from(choice::entropy(logs) * share);
+            sums.divergence += f64::from((ratio - 1.0 - moved) * share);
+            sums.clipped += if pushes { 0.0 } else { f64::from(share) };
+        }
+        let push = self.push();
+        let pushed = self.networks.push(experience, rows, &gradient, push);
+        sums.value_loss += pushed.value_loss;
+        sums.gradient += pushed.gradient;
+        sums.steps += 1.0;
+    }
+
+    fn push(&self) -> Push {
+        let PpoConfig { value_share, largest_gradient, .. } = self.config;
+        Push { value_share, largest_gradient }
+    }
+}
+
+/// Sums over the steps of an update.
+#[derive(Default)]
+struct Sums {
+    steps: f64,
+    policy_loss: f64,
+    value_loss: f64,
+    entropy: f64,
+    divergence: f64,
+    clipped: f64,
+    gradient: f64,
+}
+
+impl Learner for Ppo {
+    fn episodes(&self) -> usize {
+        self.config.episodes
+    }
+
+    fn chooser(&self, _: f64) -> Chooser<'_> {
+        Chooser::Sampled(&self.networks.actor)
+    }
+
+    fn learn(&mut self, episodes: Vec<Episode>, luck: &mut ChaCha8Rng) -> Figures {
+        let experience = self.networks.experience(&episodes, self.config.discounting);
+        let mut rows: Vec<usize> = (0..experience.len()).collect();
+        let mut sums = Sums::default();
+        'update: for _ in 0..self.config.epochs {
+            rows.shuffle(luck);
+            for batch in rows.chunks(self.config.batch) {
+                let before = (sums.divergence, sums.steps);
+                self.step(&experience, batch, &mut sums);
+                let now = (sums.divergence - before.0) / (sums.steps - before.1);
+                if self.config.target_divergence.is_some_and(|most| now > 1.5 * most) {
+                    break 'update;
+                }
+            }
+        }
+        let mean = |sum: f64| sum / sums.steps.max(1.0);
+        Figures::from([
+            ("policy-loss".to_owned(), mean(sums.policy_loss)),
+            ("value-loss".to_owned(), mean(sums.value_loss)),
+            ("entropy".to_owned(), mean(sums.entropy)),
+            ("divergence".to_owned(), mean(sums.divergence)),
+            ("clipped".to_owned(), mean(sums.clipped)),
+            ("gradient".to_owned(), mean(sums.gradient)),
+            ("explained-variance".to_owned(), experience.explained_variance()),
+        ])
+    }
+
+    fn policy(&self) -> &Mlp {
+        &self.networks.actor
+    }
+
+    fn policy_mut(&mut self) -> &mut Mlp {
+        &mut self.networks.actor
+    }
+
+    fn save(&self, tensors: &mut Tensors) {
+        self.networks.save(tensors);
+    }
+
+    fn load(&mut self, tensors: &Tensors) -> Result<(), String> {
+        self.networks.load(tensors)
+    }
+}

@@ -1,0 +1,126 @@
+//! A run that is killed again and again comes to the same weights as one that is not.
+
+mod common;
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use common::{config, programs, trained};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use xla_gym_agents::{Config, LAST, TrainedPolicy};
+
+/// This test program calls itself, so that there is a process to kill.
+const CHILD: &str = "XLA_GYM_TEST_RUN";
+
+fn weights(run: &Path) -> Vec<u32> {
+    let policy = TrainedPolicy::read(&run.join(LAST)).unwrap();
+    policy.network.parameters().iter().map(|parameter| parameter.to_bits()).collect()
+}
+
+fn log(run: &Path) -> Vec<(u64, String)> {
+    let text = std::fs::read_to_string(run.join("progress.jsonl")).unwrap();
+    let parse = |line: &str| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        (value["step"].as_u64().unwrap(), value["figures"].to_string())
+    };
+    text.lines().map(parse).collect()
+}
+
+/// Not a test by itself: the process that is killed.
+#[test]
+fn run_of_the_child() {
+    let Ok(folder) = std::env::var(CHILD) else { return };
+    let folder = Path::new(&folder);
+    let text = std::fs::read_to_string(folder.join("wanted.toml")).unwrap();
+    let config = Config::parse(&text, &[]).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let setting = xla_gym_agents::Setting {
+        folder: &folder.join("run"),
+        engine: common::engine(),
+        command: String::new(),
+        checkpoint_seconds: 0.05,
+        stop: &stop,
+    };
+    xla_gym_agents::train(&config, &setting, &mut ()).unwrap();
+    std::fs::write(folder.join("done"), "").unwrap();
+}
+
+fn check(algorithm: &str, changes: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(&programs(folder.path()), algorithm, changes);
+    let undisturbed = folder.path().join("undisturbed");
+    let seconds = trained(&config, &undisturbed).seconds;
+    std::fs::write(folder.path().join("wanted.toml"), config.to_toml().unwrap()).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut kills = 0;
+    while !folder.path().join("done").exists() {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["run_of_the_child", "--exact", "--test-threads=1"])
+            .env(CHILD, folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        if kills < 5 {
+            // Somewhere in the first third of what there is to do.
+            std::thread::sleep(Duration::from_secs_f64(rng.random_range(0.1..0.2 + seconds / 3.0)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            kills += 1;
+        } else {
+            assert!(child.wait().unwrap().success());
+        }
+    }
+    assert_eq!(kills, 5, "it was over before it had been killed five times");
+    let run = folder.path().join("run");
+    assert_eq!(weights(&run), weights(&undisturbed));
+    assert_eq!(log(&run), log(&undisturbed));
+}
+
+#[test]
+fn ppo_goes_on_exactly() {
+    check("ppo", &["steps=30000", "algorithm.batch=64"]);
+}
+
+#[test]
+fn dqn_goes_on_exactly() {
+    check("dqn", &["steps=6000", "algorithm.batch=64", "algorithm.remembered=2000"]);
+}
+
+#[test]
+fn trpo_goes_on_exactly() {
+    check("trpo", &["steps=20000"]);
+}
+
+#[test]
+fn a2c_goes_on_exactly() {
+    check("a2c", &["steps=40000"]);
+}
+
+#[test]
+fn two_runs_in_one_folder_are_refused_and_so_is_another_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = programs(folder.path());
+    let run = folder.path().join("run");
+    trained(&config(&programs, "a2c", &["steps=60"]), &run);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let setting = |folder| xla_gym_agents::Setting {
+        folder,
+        engine: common::engine(),
+        command: String::new(),
+        checkpoint_seconds: 60.0,
+        stop: &stop,
+    };
+    let other = config(&programs, "a2c", &["steps=61"]);
+    let error = xla_gym_agents::train(&other, &setting(&run), &mut ()).unwrap_err().to_string();
+    assert!(error.contains("another configuration"), "{error}");
+    let lock = std::fs::File::create(run.join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    let same = config(&programs, "a2c", &["steps=60"]);
+    let error = xla_gym_agents::train(&same, &setting(&run), &mut ()).unwrap_err().to_string();
+    assert!(error.contains("in use"), "{error}");
+}
