@@ -32,6 +32,11 @@ impl Context {
         self.global.json
     }
 
+    /// Whether to say nothing but the result.
+    pub fn quiet(&self) -> bool {
+        self.global.quiet
+    }
+
     /// A progress display that is silent when nobody looks.
     pub fn progress(&self) -> Progress {
         Progress::new(self.global.quiet)

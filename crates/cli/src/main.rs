@@ -11,6 +11,7 @@ mod table;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
+use xla_gym_agents::AgentError;
 use xla_gym_engine::EngineError;
 
 use context::Context;
@@ -92,6 +93,12 @@ enum Command {
     Attribute(commands::explain::AttributeArgs),
     /// The best recipes that are known: list, export, import, forget.
     Recipes(commands::recipes::Args),
+    /// Train a policy that orders passes.
+    Train(commands::train::Args),
+    /// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
+    Eval(commands::eval::Args),
+    /// Turn outcomes of `eval` and logs of `train` into a page with figures.
+    Report(commands::report::Args),
     /// Compare a pass order with XLA's own.
     Score(commands::score::Args),
     /// Show what differs between two programs, by opcode and by computation.
@@ -131,6 +138,9 @@ fn main() -> ExitCode {
         Command::Minimize(args) => commands::explain::run_minimize(&context, args),
         Command::Attribute(args) => commands::explain::run_attribute(&context, args),
         Command::Recipes(args) => commands::recipes::run(&context, args),
+        Command::Train(args) => commands::train::run(&context, args),
+        Command::Eval(args) => commands::eval::run(&context, args),
+        Command::Report(args) => commands::report::run(&context, args),
         Command::Score(args) => commands::score::run(&context, args),
         Command::Diff(args) => commands::diff::run(&context, args),
         Command::Exec(args) => commands::exec::run(&context, args),
@@ -165,6 +175,18 @@ fn exit_code(error: &anyhow::Error) -> u8 {
                 Benchmark(_) | Engine(EngineError::Source(_) | EngineError::Load { .. })
             )
         }) =>
+        {
+            3
+        }
+        _ if error
+            .downcast_ref::<AgentError>()
+            .is_some_and(|e| matches!(e, AgentError::Config(_))) =>
+        {
+            2
+        }
+        _ if error
+            .downcast_ref::<AgentError>()
+            .is_some_and(|e| matches!(e, AgentError::Read { .. } | AgentError::Format { .. })) =>
         {
             3
         }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod coreset;
+mod demonstrations;
 mod episodes;
 mod evaluate;
 mod fuzz;
@@ -56,6 +57,8 @@ enum Command {
     Speed(speed::Args),
     /// A small set of orders that together do well on the training graphs.
     Coreset(coreset::Args),
+    /// Good orders for training graphs, by search, for agents to learn by heart.
+    Demonstrations(demonstrations::Args),
     /// Which passes of XLA's own pipeline can be left out.
     Optional(optional::Args),
     /// A better pass order for one graph.
@@ -77,6 +80,7 @@ fn main() -> Result<()> {
         Command::Evaluate(args) => evaluate::run(args),
         Command::Speed(args) => speed::run(args),
         Command::Coreset(args) => coreset::run(args),
+        Command::Demonstrations(args) => demonstrations::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Search(args) => search::run(args),
     }

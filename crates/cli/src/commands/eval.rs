@@ -1,0 +1,236 @@
+//! `xla-gym eval`
+
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use anyhow::{Context as _, Result, bail};
+use signal_hook::consts::SIGINT;
+use xla_gym_agents::{POLICY, TrainedPolicy};
+use xla_gym_contest::{Contest, Contestant, Way};
+use xla_gym_data::{Benchmark, Benchmarks};
+use xla_gym_engine::on_all_cores;
+use xla_gym_env::CacheConfig;
+use xla_gym_report::results::{Outcome, summary, summary_text};
+use xla_gym_search::Method;
+
+use crate::context::Context;
+
+/// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
+///
+/// Each policy walks once over every graph, always taking what it puts first; `--guided` also lets it
+/// guide a search. The figures are geometric means with 95% intervals over graphs and seeds: the order
+/// ratio (operations removed beside what XLA's own order removes), the legal ratio and the kernels
+/// (after XLA's real pipeline), and the share of graphs on which a result is never worse. Graphs on
+/// which XLA's own order removes nothing are counted and shown. With `-o`, outcomes are written as
+/// they come, and a call that is made again goes on where it ended.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Policies: NAME=PATH or PATH, a file or the folder of a run. Those with one name are seeds of
+    /// one contestant.
+    policies: Vec<String>,
+
+    /// Which graphs. Can be given several times.
+    #[arg(long = "benchmarks", value_name = "BENCHMARKS", default_values_t = ["hlo-v1:gpt2/test".to_owned()])]
+    benchmarks: Vec<String>,
+
+    /// Every how manieth of them.
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+
+    /// Larger graphs are left out (instructions).
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
+    largest: u64,
+
+    /// Runs of passes for each graph.
+    #[arg(long, value_delimiter = ',', default_values_t = [64])]
+    budget: Vec<u64>,
+
+    /// Who else takes part: default, random, greedy, beam, mcts, evolve, coreset, coreset+evolve.
+    #[arg(long, value_delimiter = ',', default_values_t = ["default", "random", "greedy", "beam", "coreset"].map(str::to_owned))]
+    against: Vec<String>,
+
+    /// Let policies guide searches by these methods too: beam, mcts, evolve.
+    #[arg(long, value_delimiter = ',')]
+    guided: Vec<String>,
+
+    /// Seeds of the searches.
+    #[arg(long, value_delimiter = ',', default_values_t = [0, 1, 2])]
+    seeds: Vec<u64>,
+
+    /// Do not send results through XLA's real pipeline, which takes most of the time.
+    #[arg(long)]
+    no_legal: bool,
+
+    /// A file in which the effects of passes are remembered, shared between runs.
+    #[arg(long, value_name = "PATH")]
+    cache: Option<PathBuf>,
+
+    /// Where to write outcomes, one line of JSON each.
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+}
+
+pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
+    signal_hook::flag::register(SIGINT, stop.clone())?;
+    let contestants = contestants(&args)?;
+    let mut programs = Benchmarks::find(&args.benchmarks)?;
+    let mut seen = HashSet::new();
+    programs.programs.retain(|program| seen.insert(program.name()));
+    programs.programs.retain(|program| match program {
+        Benchmark::Graph(graph) => {
+            graph.counts.instructions <= args.largest && graph.default.is_ok()
+        }
+        _ => true,
+    });
+    programs.programs = programs.programs.into_iter().step_by(args.every.max(1)).collect();
+    let cache = CacheConfig { disk: args.cache.clone(), ..CacheConfig::default() };
+    let contest = Contest::new(context.engine_config()?, programs, cache);
+    let mut outcomes = match &args.output {
+        Some(path) if path.exists() => read_outcomes(path)?,
+        _ => Vec::new(),
+    };
+    let done: HashSet<Key> = outcomes.iter().map(key).collect();
+    let file = args.output.as_ref().map(|path| {
+        File::options()
+            .create(true)
+            .append(true)
+            .open(path)
+            .with_context(|| format!("{} cannot be written", path.display()))
+    });
+    let file = Mutex::new(file.transpose()?);
+    let progress = context.progress();
+    progress.doing("competing");
+    progress.counting(contest.len() as u64, "graphs");
+    let fresh: Mutex<Vec<Outcome>> = Mutex::default();
+    let failures: Mutex<Vec<String>> = Mutex::default();
+    on_all_cores(contest.len(), |graph| {
+        for contestant in &contestants {
+            for &budget in &args.budget {
+                let key = (
+                    contest.name(graph),
+                    contestant.name.clone(),
+                    contestant.kind().to_string(),
+                    contestant.seed,
+                    budget,
+                );
+                if done.contains(&key) || stop.load(Ordering::Relaxed) {
+                    continue;
+                }
+                // A graph that cannot be done does not end the others.
+                let outcome = match contest.compete(graph, contestant, budget, !args.no_legal) {
+                    Ok(outcome) => outcome,
+                    Err(error) => {
+                        let name = contest.name(graph);
+                        lock(&failures).push(format!("{name}, {}: {error}", contestant.name));
+                        continue;
+                    }
+                };
+                if let Some(file) = &mut *lock(&file) {
+                    file.write_all((serde_json::to_string(&outcome)? + "\n").as_bytes())?;
+                }
+                lock(&fresh).push(outcome);
+            }
+        }
+        progress.advance();
+        Ok::<(), anyhow::Error>(())
+    })?;
+    drop(progress);
+    outcomes.extend(fresh.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let rows = summary(&outcomes);
+    if context.json() {
+        context.print_json(&rows)?;
+    } else {
+        context.print(&summary_text(&rows))?;
+    }
+    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for failure in &failures {
+        eprintln!("{failure}");
+    }
+    if stop.load(Ordering::Relaxed) {
+        eprintln!("Interrupted: these are the outcomes so far.");
+    }
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+type Key = (String, String, String, u64, u64);
+
+fn key(outcome: &Outcome) -> Key {
+    let Outcome { graph, contestant, kind, seed, budget, .. } = outcome;
+    (graph.clone(), contestant.clone(), kind.to_string(), *seed, *budget)
+}
+
+/// Reads outcomes that were written before.
+pub fn read_outcomes(path: &Path) -> Result<Vec<Outcome>> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{} cannot be read", path.display()))?;
+    let parse = |(number, line): (usize, &str)| {
+        serde_json::from_str(line)
+            .with_context(|| format!("{}, line {}", path.display(), number + 1))
+    };
+    text.lines().enumerate().map(parse).collect()
+}
+
+fn contestants(args: &Args) -> Result<Vec<Contestant>> {
+    let mut all = Vec::new();
+    for policy in &args.policies {
+        let (name, path) = match policy.split_once('=') {
+            Some((name, path)) => (Some(name.to_owned()), path),
+            None => (None, policy.as_str()),
+        };
+        let path = PathBuf::from(path);
+        let path = if path.is_dir() { path.join(POLICY) } else { path };
+        let policy = Arc::new(TrainedPolicy::read(&path)?);
+        let name = name.unwrap_or_else(|| policy.card.name.clone());
+        let seed = policy.card.seed;
+        for guide in &args.guided {
+            all.push(Contestant {
+                name: format!("{name}+{guide}"),
+                seed,
+                way: Way::Guided(policy.clone(), method(guide)?),
+            });
+        }
+        all.push(Contestant { name, seed, way: Way::Walk(policy) });
+    }
+    for name in &args.against {
+        let (way, lucky) = match name.as_str() {
+            "none" => continue,
+            "default" => (Way::Default, false),
+            "coreset" => (Way::Coreset(Method::Coreset), false),
+            other => match other.strip_prefix("coreset+") {
+                Some(other) => (Way::Coreset(method(other)?), true),
+                None => (Way::Plain(method(other)?), true),
+            },
+        };
+        let seeds = if lucky { &args.seeds[..] } else { &[0][..] };
+        for &seed in seeds {
+            all.push(Contestant { name: name.clone(), seed, way: way.clone() });
+        }
+    }
+    if all.is_empty() {
+        bail!("nobody takes part: name a policy, or somebody by --against");
+    }
+    Ok(all)
+}
+
+fn method(name: &str) -> Result<Method> {
+    let known = Method::ALL.into_iter().find(|method| method.name() == name);
+    known.with_context(|| {
+        let names: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
+        format!("there is no method {name:?}; there are {}", names.join(", "))
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

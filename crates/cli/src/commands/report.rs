@@ -1,0 +1,66 @@
+//! `xla-gym report`
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{Context as _, Result};
+use xla_gym_report::results::{Progress, results_page};
+
+use super::eval::read_outcomes;
+use crate::{context::Context, outfile::write_whole};
+
+/// Turn outcomes of `eval` and logs of `train` into a page with figures.
+///
+/// Writes index.html, which opens offline, each figure as SVG, and the numbers as CSV.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Outcomes, as `xla-gym eval -o` writes them.
+    outcomes: Vec<PathBuf>,
+
+    /// Logs of training runs (progress.jsonl), or the folders of runs. Can be given several times.
+    #[arg(long = "run", value_name = "PATH")]
+    runs: Vec<PathBuf>,
+
+    /// The page's title.
+    #[arg(long, default_value = "Pass orders by learning")]
+    title: String,
+
+    /// The folder for the page; it is made if need be.
+    #[arg(long, short)]
+    output: PathBuf,
+}
+
+pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
+    let mut outcomes = Vec::new();
+    for path in &args.outcomes {
+        outcomes.extend(read_outcomes(path)?);
+    }
+    let mut progress: Vec<Progress> = Vec::new();
+    for path in &args.runs {
+        let path = if path.is_dir() { path.join("progress.jsonl") } else { path.clone() };
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
+        for (number, line) in text.lines().enumerate() {
+            let parsed = serde_json::from_str(line);
+            progress
+                .push(parsed.with_context(|| format!("{}, line {}", path.display(), number + 1))?);
+        }
+    }
+    let page = results_page(&outcomes, &progress, &args.title);
+    std::fs::create_dir_all(&args.output)
+        .with_context(|| format!("{} cannot be made", args.output.display()))?;
+    write_whole(&args.output.join("index.html"), page.html.as_bytes())?;
+    let files = page.svgs.iter().chain(&page.csvs);
+    for (name, content) in files {
+        write_whole(&args.output.join(name), content.as_bytes())?;
+    }
+    if context.json() {
+        let names: Vec<&String> =
+            page.svgs.iter().chain(&page.csvs).map(|(name, _)| name).collect();
+        context.print_json(
+            &serde_json::json!({ "page": args.output.join("index.html"), "files": names }),
+        )?;
+    } else {
+        context.print(&format!("{}\n", args.output.join("index.html").display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,288 @@
+//! One contestant, one graph.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use thiserror::Error;
+use xla_gym_agents::{Chooser, Gatherer, Observation, Observer, Order, TrainedPolicy};
+use xla_gym_data::{Benchmark, BenchmarkError, Benchmarks, Side};
+use xla_gym_engine::{
+    EngineConfig,
+    protocol::{Fingerprint, PassId},
+};
+use xla_gym_env::{
+    CacheConfig, Defaults, Env, EnvConfig, EnvError, Start, Walk, World, WorldConfig,
+};
+use xla_gym_optimize::coreset;
+use xla_gym_report::results::{Counts3, Outcome};
+use xla_gym_search::{Budget, Goal, Method, Search, search};
+
+use crate::contestant::{Contestant, Way};
+
+/// What can go wrong in a contest.
+#[derive(Debug, Error)]
+pub enum ContestError {
+    /// The environment gave up.
+    #[error(transparent)]
+    Env(#[from] EnvError),
+    /// A program cannot be had.
+    #[error(transparent)]
+    Benchmark(#[from] BenchmarkError),
+    /// A policy knows passes that this compiler does not have.
+    #[error("the policy {name} does not fit this compiler: {why}")]
+    Policy {
+        /// Which one.
+        name: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Passes that led somewhere, and how many runs that took.
+struct Found {
+    passes: Vec<PassId>,
+    /// Operations at the best state on the way.
+    operations: u64,
+    /// Operations at the end of the trajectory.
+    end: Option<u64>,
+    charged: u64,
+}
+
+/// Graphs on which contestants meet. What one of them learns about passes saves time for the
+/// others, and changes nothing else.
+pub struct Contest {
+    engine: EngineConfig,
+    programs: Benchmarks,
+    cache: CacheConfig,
+    /// A world for each set of passes.
+    worlds: Mutex<HashMap<Vec<String>, Arc<World>>>,
+    /// By graph and state: operations before layout assignment, and kernels.
+    legal: Mutex<HashMap<(usize, Fingerprint), Option<(u64, u64)>>>,
+}
+
+impl Contest {
+    /// Finds the graphs.
+    pub fn new(engine: EngineConfig, programs: Benchmarks, cache: CacheConfig) -> Contest {
+        Contest { engine, programs, cache, worlds: Mutex::default(), legal: Mutex::default() }
+    }
+
+    /// How many graphs there are.
+    pub fn len(&self) -> usize {
+        self.programs.programs.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.programs.programs.is_empty()
+    }
+
+    /// The name of a graph.
+    pub fn name(&self, graph: usize) -> String {
+        self.programs.programs[graph].name()
+    }
+
+    /// Lets a contestant loose on a graph. `legal`: whether its result also goes through XLA's real
+    /// pipeline.
+    pub fn compete(
+        &self,
+        graph: usize,
+        contestant: &Contestant,
+        budget: u64,
+        legal: bool,
+    ) -> Result<Outcome, ContestError> {
+        let passes = match &contestant.way {
+            Way::Walk(policy) => policy.interface.passes.clone(),
+            _ => Vec::new(),
+        };
+        let world = self.world(passes)?;
+        let defaults = world.defaults(graph)?;
+        let begin = Instant::now();
+        let found = match &contestant.way {
+            Way::Walk(policy) => walk(&world, graph, contestant, policy, budget)?,
+            Way::Guided(policy, method) => {
+                let walker = self.world(policy.interface.passes.clone())?;
+                let first = walk(&walker, graph, contestant, policy, budget)?;
+                let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(policy.guide(&world));
+                let tried = vec![first.passes];
+                look(&world, graph, *method, tried, Some(guide), contestant.seed, budget)?
+            }
+            Way::Plain(method) => {
+                look(&world, graph, *method, Vec::new(), None, contestant.seed, budget)?
+            }
+            Way::Coreset(method) => {
+                let first = coreset(world.engine());
+                look(&world, graph, *method, first, None, contestant.seed, budget)?
+            }
+            Way::Default => {
+                let operations = defaults.optimised;
+                Found { passes: Vec::new(), operations, end: None, charged: 0 }
+            }
+        };
+        let seconds = begin.elapsed().as_secs_f64();
+        let counts =
+            |result| Counts3 { initial: defaults.initial, default: defaults.optimised, result };
+        let mut outcome = Outcome {
+            graph: self.name(graph),
+            splits: splits(&self.programs.programs[graph]),
+            contestant: contestant.name.clone(),
+            kind: contestant.kind(),
+            seed: contestant.seed,
+            budget,
+            charged: found.charged,
+            order: counts(found.operations),
+            end: found.end.map(counts),
+            legal: None,
+            kernels: None,
+            kernels_default: None,
+            seconds,
+            passes: found.passes.iter().map(|p| world.engine().pass_name(*p).to_owned()).collect(),
+        };
+        if legal {
+            self.add_legal(&world, graph, &found.passes, &defaults, contestant, &mut outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    /// What XLA's real pipeline makes of a result. Where it refuses, the result counts as one that
+    /// removed nothing.
+    fn add_legal(
+        &self,
+        world: &Arc<World>,
+        graph: usize,
+        passes: &[PassId],
+        defaults: &Defaults,
+        contestant: &Contestant,
+        outcome: &mut Outcome,
+    ) -> Result<(), ContestError> {
+        let Some(baseline) = self.programs.programs[graph].baseline() else { return Ok(()) };
+        let (initial, default) = (baseline.legal_initial, baseline.legal_default);
+        outcome.kernels_default = Some(defaults.kernels);
+        if matches!(contestant.way, Way::Default) {
+            outcome.legal = Some(Counts3 { initial, default, result: default });
+            outcome.kernels = Some(defaults.kernels);
+            return Ok(());
+        }
+        let mut walk = Walk::begin(world, graph)?;
+        for &pass in passes {
+            walk.step(pass)?;
+        }
+        let key = (graph, walk.state().id);
+        let known = lock(&self.legal).get(&key).copied();
+        let through = match known {
+            Some(through) => through,
+            None => {
+                let through = world.replaced(walk.session()?).ok();
+                lock(&self.legal).insert(key, through);
+                through
+            }
+        };
+        let (result, kernels) = through.unwrap_or((initial, baseline.kernels_without_optional));
+        outcome.legal = Some(Counts3 { initial, default, result });
+        outcome.kernels = Some(kernels);
+        Ok(())
+    }
+
+    /// The world in which some passes are the actions; all of them, if none are named.
+    fn world(&self, passes: Vec<String>) -> Result<Arc<World>, ContestError> {
+        let mut worlds = lock(&self.worlds);
+        if let Some(world) = worlds.get(&passes) {
+            return Ok(world.clone());
+        }
+        let config = WorldConfig {
+            engine: EngineConfig { quarantine: None, ..self.engine.clone() },
+            start: Start::Emitted,
+            passes: passes.clone(),
+            cache: self.cache.clone(),
+        };
+        let world = Arc::new(World::with_programs(config, self.programs.clone())?);
+        worlds.insert(passes, world.clone());
+        Ok(world)
+    }
+}
+
+/// A policy walks once.
+fn walk(
+    world: &Arc<World>,
+    graph: usize,
+    contestant: &Contestant,
+    policy: &TrainedPolicy,
+    budget: u64,
+) -> Result<Found, ContestError> {
+    let refuse =
+        |why: &str| ContestError::Policy { name: contestant.name.clone(), why: why.to_owned() };
+    if world.engine().hello().opcodes != policy.interface.opcodes {
+        return Err(refuse("it was trained with another version, which has other opcodes"));
+    }
+    if policy.interface.normalised {
+        return Err(refuse("it was trained on programs in a normal form"));
+    }
+    let config = EnvConfig { traj_limit: (budget as usize).max(1), ..EnvConfig::default() };
+    let env = Env::new(world, config.clone())?;
+    let seen = Observation { policy: policy.interface.views.clone(), value: Vec::new() };
+    let observer = Observer::new(&seen, &env);
+    if observer.policy_width() != policy.network.shape().inputs {
+        return Err(refuse("what it should see has another length with this budget"));
+    }
+    let gatherer = Gatherer { world: world.clone(), config, observer, mask: true };
+    let order = Order { benchmark: graph, seed: contestant.seed, stream: 0 };
+    let episode = gatherer.play(order, Chooser::Greedy(&policy.network))?;
+    let pass = |action: &usize| world.actions()[*action];
+    Ok(Found {
+        passes: episode.best_path.iter().map(pass).collect(),
+        operations: episode.fewest(),
+        end: Some(episode.last()),
+        charged: episode.len() as u64,
+    })
+}
+
+/// A search.
+fn look(
+    world: &Arc<World>,
+    graph: usize,
+    method: Method,
+    first: Vec<Vec<PassId>>,
+    policy: Option<Arc<dyn xla_gym_search::Policy>>,
+    seed: u64,
+    budget: u64,
+) -> Result<Found, ContestError> {
+    let task = Search {
+        world,
+        benchmark: graph,
+        budget: Budget::passes(budget),
+        seed,
+        goal: Goal::default(),
+        policy,
+        prefix: Vec::new(),
+        first,
+        stop: Arc::default(),
+    };
+    let found = search(&task, &*method.optimizer(), &|_, _| {})?;
+    let start = world.start_state(graph)?.counts.operations;
+    let best = found.candidates.first();
+    Ok(Found {
+        passes: best.map(|best| best.passes.clone()).unwrap_or_default(),
+        operations: best.map_or(start, |best| best.state.counts.operations).min(start),
+        end: None,
+        charged: found.passes,
+    })
+}
+
+/// The splits of which a program is on the test side.
+fn splits(program: &Benchmark) -> Vec<String> {
+    match program {
+        Benchmark::Graph(graph) => graph
+            .splits
+            .iter()
+            .filter(|(_, side)| **side == Side::Test)
+            .map(|(split, _)| split.to_string())
+            .collect(),
+        _ => vec!["own".to_owned()],
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
