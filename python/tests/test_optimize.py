@@ -27,6 +27,16 @@ def test_a_seed_gives_the_same_again(found):
     assert again.recipe["passes"] == found.recipe["passes"]
 
 
+def test_a_policy_guides_the_search(found):
+    # With 20 passes there is little but the policy's own walk.
+    guided = xla_gym.optimize(GPT2, budget=20, trials=1, coreset=False)
+    alone = xla_gym.optimize(GPT2, budget=20, trials=1, coreset=False, policy=None)
+    legal = [answer.recipe["evidence"]["legal"]["result"] for answer in (guided, alone)]
+    assert legal[0] <= legal[1]
+    with pytest.raises(xla_gym.ConfigError, match="missing.safetensors"):
+        xla_gym.optimize(GPT2, budget=20, policy="missing.safetensors")
+
+
 def test_a_recipe_is_applied_to_its_program_only(found, tmp_path):
     path = tmp_path / "recipe.json"
     found.save(path)

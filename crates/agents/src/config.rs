@@ -87,6 +87,9 @@ pub struct Environment {
     pub mask: bool,
     /// Share of the steps over which programs of all sizes come in, the small ones first.
     pub curriculum: f64,
+    /// Share of episodes that begin at the program made legal, where operations are those that the
+    /// back end will see.
+    pub legal: f64,
     /// A file in which the effects of passes are remembered, shared between runs. Changes how long
     /// a run takes and not what it gives.
     pub cache: Option<PathBuf>,
@@ -101,6 +104,7 @@ impl Default for Environment {
             reward: Reward::default(),
             mask: true,
             curriculum: 0.0,
+            legal: 0.0,
             cache: None,
         }
     }
@@ -261,6 +265,9 @@ impl Config {
         }
         if !(0.0..=1.0).contains(&self.environment.curriculum) {
             return refuse("environment.curriculum: a share between 0 and 1 is needed");
+        }
+        if !(0.0..=1.0).contains(&self.environment.legal) {
+            return refuse("environment.legal: a share between 0 and 1 is needed");
         }
         match &self.algorithm {
             Algorithm::Ppo(ppo) => ppo.check(),

@@ -15,6 +15,8 @@ use crate::{choice, observer::Observer};
 pub struct Episode {
     /// Which benchmark.
     pub benchmark: usize,
+    /// Whether it began at the program made legal.
+    pub legal: bool,
     /// What was seen before each action and at the end, in rows of the value function's width.
     pub seen: Vec<f32>,
     /// For each action, which ones were allowed; and at the end.
@@ -29,7 +31,7 @@ pub struct Episode {
     pub terminated: bool,
     /// Operations at the start and after each action.
     pub operations: Vec<u64>,
-    /// Names of the passes up to the best state, without those that did nothing.
+    /// The actions up to the best state, without those that did nothing.
     pub best_path: Vec<usize>,
 }
 
@@ -78,6 +80,8 @@ pub enum Chooser<'a> {
 pub struct Order {
     /// On which benchmark.
     pub benchmark: usize,
+    /// Whether to begin at the program made legal.
+    pub legal: bool,
     /// Seed of its luck.
     pub seed: u64,
     /// Stream of its luck: no two episodes of a run share one.
@@ -108,9 +112,14 @@ impl Gatherer {
         let mut rng = ChaCha8Rng::seed_from_u64(order.seed);
         rng.set_stream(order.stream);
         let mut env = Env::new(&self.world, self.config.clone())?;
-        env.reset_to(order.benchmark, Some(0))?;
+        if order.legal {
+            env.reset_to_legal(order.benchmark, Some(0))?;
+        } else {
+            env.reset_to(order.benchmark, Some(0))?;
+        }
         let (actions, width) = (env.actions(), self.observer.value_width());
-        let mut episode = Episode { benchmark: order.benchmark, ..Episode::default() };
+        let mut episode =
+            Episode { benchmark: order.benchmark, legal: order.legal, ..Episode::default() };
         let mut space = Space::default();
         let mut logs = vec![0.0; actions];
         loop {

@@ -54,6 +54,9 @@ fn learning_rate() -> f64 {
 pub struct Demonstration {
     /// The program.
     pub benchmark: String,
+    /// Whether the order begins at the program made legal.
+    #[serde(default)]
+    pub legal: bool,
     /// The passes that change something, in order.
     pub passes: Vec<String>,
 }
@@ -80,15 +83,18 @@ pub struct Examples {
     pub actions: Vec<usize>,
 }
 
-/// Walks along orders and writes down what is seen on the way.
+/// Walks along orders and writes down what is seen on the way. Orders that begin at a program made
+/// legal count only if they are wanted.
 pub fn examples(
     gatherer: &Gatherer,
     benchmarks: &[usize],
+    legal: bool,
     demonstrations: &[Demonstration],
 ) -> Result<Examples, EnvError> {
     let world = &gatherer.world;
     let known: Vec<(usize, &Demonstration)> = demonstrations
         .iter()
+        .filter(|order| legal || !order.legal)
         .filter_map(|order| Some((world.find(&order.benchmark)?, order)))
         .filter(|(benchmark, _)| benchmarks.contains(benchmark))
         .collect();
@@ -96,7 +102,11 @@ pub fn examples(
     let walked = on_all_cores(known.len(), |index| {
         let (benchmark, order) = known[index];
         let mut env = Env::new(world, gatherer.config.clone())?;
-        env.reset_to(benchmark, Some(0))?;
+        if order.legal {
+            env.reset_to_legal(benchmark, Some(0))?;
+        } else {
+            env.reset_to(benchmark, Some(0))?;
+        }
         let (mut seen, mut actions) = (Vec::new(), Vec::new());
         let mut row = vec![0.0; gatherer.observer.value_width()];
         for name in &order.passes {

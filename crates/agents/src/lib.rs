@@ -23,6 +23,7 @@ mod learner;
 mod observer;
 mod policy;
 mod ppo;
+mod shipped;
 mod tensors;
 #[cfg(test)]
 mod testing;
@@ -39,6 +40,7 @@ pub use imitation::{Demonstration, Imitation};
 pub use observer::Observer;
 pub use policy::{Card, Guide, Interface, TrainedPolicy};
 pub use ppo::PpoConfig;
+pub use shipped::Shipped;
 pub use train::{LAST, LEAST_RATIO, POLICY, Setting, Trained, Watch, make_world, train};
 pub use trpo::TrpoConfig;
 pub use xla_gym_report::results::Progress;

@@ -169,7 +169,7 @@ impl Guide {
     fn logits(&self, walk: &Walk) -> Vec<f32> {
         let (start, state) = (self.translate(walk.start()), self.translate(walk.state()));
         let number = |pass: PassId| self.outputs.get(usize::from(pass.0)).copied().flatten();
-        let applied: Vec<usize> = walk.path().filter_map(number).collect();
+        let applied: Vec<usize> = walk.steps().filter_map(number).collect();
         let mut seen = vec![0.0; self.policy.network.shape().inputs];
         let mut rest = &mut seen[..];
         for (view, length) in self.policy.interface.bounds() {
@@ -186,11 +186,10 @@ impl xla_gym_search::Policy for Guide {
         let logits = self.logits(walk);
         let mut logs = vec![0.0; logits.len()];
         choice::log_probabilities(&logits, &vec![true; logits.len()], &mut logs);
-        // What the policy does not know gets as much as if it had no opinion, and nothing is
-        // ruled out altogether: it may be wrong.
+        // Nothing is ruled out altogether, not even what the policy does not know: it may be wrong.
         let even = 1.0 / passes.len().max(1) as f64;
         let known = |pass: &PassId| self.outputs.get(usize::from(pass.0)).copied().flatten();
         let weight = |output: usize| 0.9 * f64::from(logs[output].exp()) + 0.1 * even;
-        passes.iter().map(|pass| known(pass).map_or(even, weight)).collect()
+        passes.iter().map(|pass| known(pass).map_or(0.1 * even, weight)).collect()
     }
 }

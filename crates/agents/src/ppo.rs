@@ -192,3 +192,125 @@ impl Learner for Ppo {
         self.networks.load(tensors)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use xla_gym_nn::Activation;
+
+    use super::*;
+    use crate::{
+        a2c::{A2c, A2cConfig},
+        testing::episodes,
+    };
+
+    const WIDTHS: Widths = Widths { policy: 5, value: 6, actions: 4 };
+
+    fn network() -> Network {
+        Network { hidden: vec![9, 7], activation: Activation::Tanh }
+    }
+
+    /// Episodes whose probabilities are those of a policy, as when it gathered them itself.
+    fn gathered(policy: &Mlp, seed: u64) -> Vec<Episode> {
+        let mut episodes = episodes(WIDTHS, 8, seed);
+        for episode in &mut episodes {
+            for step in 0..episode.len() {
+                let seen = &episode.seen[step * WIDTHS.value..][..WIDTHS.policy];
+                let mask = &episode.masks[step * WIDTHS.actions..][..WIDTHS.actions];
+                let mut logs = [0.0; WIDTHS.actions];
+                let logits = policy.forward(&Matrix::from_vec(1, WIDTHS.policy, seen.to_vec()));
+                choice::log_probabilities(logits.row(0), mask, &mut logs);
+                episode.log_probabilities[step] = logs[episode.actions[step]];
+            }
+        }
+        episodes
+    }
+
+    #[test]
+    fn with_one_pass_and_no_clipping_it_is_a2c() {
+        let luck = || ChaCha8Rng::seed_from_u64(5);
+        let config = PpoConfig {
+            epochs: 1,
+            batch: usize::MAX,
+            clip: f32::INFINITY,
+            normalise: false,
+            entropy: 0.01,
+            ..PpoConfig::default()
+        };
+        let mut ppo = Ppo::new(config, &network(), WIDTHS, &mut luck());
+        let config = A2cConfig { entropy: 0.01, ..A2cConfig::default() };
+        let mut a2c = A2c::new(config, &network(), WIDTHS, &mut luck());
+        let first = ppo.policy().clone();
+        for round in 0..5 {
+            let episodes = gathered(ppo.policy(), round);
+            ppo.learn(episodes.clone(), &mut luck());
+            a2c.learn(episodes, &mut luck());
+            let pairs = ppo.policy().parameters().iter().zip(a2c.policy().parameters());
+            let furthest = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(furthest < 1e-6, "{furthest}");
+        }
+        let moved = ppo.policy().parameters().iter().zip(first.parameters());
+        assert!(moved.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) > 1e-4);
+    }
+
+    #[test]
+    fn rows_that_moved_far_enough_stop_pushing() {
+        let mut luck = ChaCha8Rng::seed_from_u64(5);
+        let config = PpoConfig { epochs: 200, ..PpoConfig::default() };
+        let mut ppo = Ppo::new(config, &network(), WIDTHS, &mut luck);
+        let before = ppo.policy().clone();
+        let episodes = gathered(&before, 1);
+        let figures = ppo.learn(episodes.clone(), &mut luck);
+        assert!(figures["clipped"] > 0.0);
+        // However often it looks, the policy stays near the one that gathered.
+        let experience = ppo.networks.experience(&episodes, Discounting::default());
+        let rows: Vec<usize> = (0..experience.len()).collect();
+        let logs = ppo.networks.consider(&experience, &rows);
+        let ratio = |r: &usize| {
+            (logs.row(*r)[experience.actions[*r]] - experience.log_probabilities[*r]).exp()
+        };
+        let mean = rows.iter().map(|r| (ratio(r) - 1.0).abs()).sum::<f32>() / rows.len() as f32;
+        assert!((0.02..0.6).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn the_loss_falls_along_its_gradient() {
+        // The surrogate's gradient by the parameters, against finite differences of the surrogate.
+        let mut luck = ChaCha8Rng::seed_from_u64(2);
+        let mut ppo = Ppo::new(PpoConfig::default(), &network(), WIDTHS, &mut luck);
+        let episodes = gathered(ppo.policy(), 3);
+        let experience = ppo.networks.experience(&episodes, Discounting::default());
+        let rows: Vec<usize> = (0..experience.len()).collect();
+        let surrogate = |networks: &mut ActorCritic| {
+            let logs = networks.consider(&experience, &rows);
+            let gain = |r: &usize| {
+                let moved = logs.row(*r)[experience.actions[*r]] - experience.log_probabilities[*r];
+                f64::from(moved.exp() * experience.advantages[*r])
+            };
+            -rows.iter().map(gain).sum::<f64>() / rows.len() as f64
+        };
+        let logs = ppo.networks.consider(&experience, &rows);
+        let mut by = Matrix::zeros(rows.len(), WIDTHS.actions);
+        for row in rows.iter().copied() {
+            let weight = experience.advantages[row] / rows.len() as f32;
+            by_logits(logs.row(row), experience.actions[row], weight, 0.0, by.row_mut(row));
+        }
+        let gradient = ppo.networks.policy_gradient(&by);
+        for index in (0..gradient.len()).step_by(7) {
+            let mut moved = |by: f32| {
+                let before = ppo.networks.actor.parameters()[index];
+                ppo.networks.actor.parameters_mut()[index] = before + by;
+                let value = surrogate(&mut ppo.networks);
+                ppo.networks.actor.parameters_mut()[index] = before;
+                value
+            };
+            let expected = (moved(1e-2) - moved(-1e-2)) / 2e-2;
+            let error = (f64::from(gradient[index]) - expected).abs();
+            assert!(
+                error < 2e-3 * expected.abs().max(0.1),
+                "{index}: {} {expected}",
+                gradient[index]
+            );
+        }
+    }
+}

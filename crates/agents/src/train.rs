@@ -218,7 +218,8 @@ impl<'a> Run<'a> {
         let begin = Instant::now();
         watch.doing("walking along known orders");
         let orders = read_demonstrations(&how.orders)?;
-        let examples = examples(&self.gatherer, &self.training, &orders)?;
+        let legal = self.config.environment.legal > 0.0;
+        let examples = examples(&self.gatherer, &self.training, legal, &orders)?;
         if examples.actions.is_empty() {
             let path = how.orders.clone();
             let message = "it has no order for any of the programs".to_owned();
@@ -295,6 +296,7 @@ impl<'a> Run<'a> {
         let mut orders: Vec<Order> = (0..self.learner.episodes() as u64)
             .map(|episode| Order {
                 benchmark: self.training[luck.random_range(0..open)],
+                legal: luck.random_bool(self.config.environment.legal),
                 seed: self.config.seed,
                 stream: self.done.episodes + episode,
             })
@@ -310,9 +312,14 @@ impl<'a> Run<'a> {
         let (mut sum, mut count) = (0.0, 0.0);
         for episode in episodes {
             let Ok(defaults) = self.gatherer.world.defaults(episode.benchmark) else { continue };
-            if defaults.initial > defaults.optimised {
-                let gain = defaults.initial as f64 - episode.fewest() as f64;
-                sum += (gain / defaults.reduction()).max(LEAST_RATIO).ln();
+            let (initial, default) = if episode.legal {
+                (defaults.legal_initial, defaults.legal)
+            } else {
+                (defaults.initial, defaults.optimised)
+            };
+            if initial > default {
+                let gain = initial as f64 - episode.fewest() as f64;
+                sum += (gain / (initial - default) as f64).max(LEAST_RATIO).ln();
                 count += 1.0;
             }
         }
@@ -324,8 +331,15 @@ impl<'a> Run<'a> {
         if self.validation.is_empty() {
             return Ok(None);
         }
-        let order = |benchmark: &usize| Order { benchmark: *benchmark, seed: 0, stream: 0 };
-        let orders: Vec<Order> = self.validation.iter().map(order).collect();
+        // Both beginnings count alike, if both are learnt.
+        let share = self.config.environment.legal;
+        let beginnings =
+            [false, true].into_iter().filter(|l| if *l { share > 0.0 } else { share < 1.0 });
+        let order =
+            |benchmark: &usize, legal| Order { benchmark: *benchmark, legal, seed: 0, stream: 0 };
+        let orders: Vec<Order> = beginnings
+            .flat_map(|legal| self.validation.iter().map(move |benchmark| order(benchmark, legal)))
+            .collect();
         let episodes = self.gatherer.gather(&orders, Chooser::Greedy(self.learner.policy()))?;
         let ratio = self.ratio(&episodes);
         let gain = self.config.plateau.as_ref().map_or(0.0, |plateau| plateau.gain);
@@ -493,18 +507,20 @@ fn luck(seed: u64, stream: u64) -> ChaCha8Rng {
     rng
 }
 
-/// A run goes on only with the configuration with which it began.
+/// A run goes on only with the configuration with which it began. One that never came to its first
+/// checkpoint has not begun.
 fn same_configuration(config: &Config, folder: &Path) -> Result<(), AgentError> {
     let path = folder.join(CONFIGURATION);
     let text = config.to_toml()?;
+    let begun = folder.join(CHECKPOINT).exists();
     match fs::read_to_string(&path) {
         Ok(before) if before == text => Ok(()),
-        Ok(_) => Err(AgentError::Config(format!(
+        Ok(_) if begun => Err(AgentError::Config(format!(
             "{} was begun with another configuration (see {CONFIGURATION} there); choose another \
              folder, or remove it",
             folder.display()
         ))),
-        Err(_) => fs::write(&path, text).map_err(|error| AgentError::Write { path, error }),
+        _ => fs::write(&path, text).map_err(|error| AgentError::Write { path, error }),
     }
 }
 

@@ -30,7 +30,7 @@ fn walked(config: &Config, world: &Arc<World>, chooser: Chooser<'_>) -> Vec<u64>
     let observer = Observer::new(&config.observation, &env);
     let gatherer =
         Gatherer { world: world.clone(), config: config.environment.env(), observer, mask: true };
-    let order = |benchmark| Order { benchmark, seed: 0, stream: 0 };
+    let order = |benchmark| Order { benchmark, legal: false, seed: 0, stream: 0 };
     (0..world.len()).map(|b| gatherer.play(order(b), chooser).unwrap().fewest()).collect()
 }
 

@@ -12,7 +12,9 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
 use xla_gym_agents::AgentError;
+use xla_gym_contest::ContestError;
 use xla_gym_engine::EngineError;
+use xla_gym_env::EnvError;
 
 use context::Context;
 
@@ -164,36 +166,30 @@ fn main() -> ExitCode {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    match error.downcast_ref::<EngineError>() {
-        Some(EngineError::Source(_) | EngineError::Load { .. }) => 3,
-        Some(EngineError::UnknownPass { .. }) => 2,
-        Some(EngineError::WorkerNotFound { .. } | EngineError::WorkerStart { .. }) => 6,
-        _ if error.downcast_ref::<xla_gym_env::EnvError>().is_some_and(|error| {
-            use xla_gym_env::EnvError::{Benchmark, Engine};
-            matches!(
-                error,
-                Benchmark(_) | Engine(EngineError::Source(_) | EngineError::Load { .. })
-            )
-        }) =>
-        {
-            3
-        }
-        _ if error
-            .downcast_ref::<AgentError>()
-            .is_some_and(|e| matches!(e, AgentError::Config(_))) =>
-        {
-            2
-        }
-        _ if error
-            .downcast_ref::<AgentError>()
-            .is_some_and(|e| matches!(e, AgentError::Read { .. } | AgentError::Format { .. })) =>
-        {
-            3
-        }
-        _ if error.downcast_ref::<xla_gym_engine::SourceError>().is_some() => 3,
-        _ if error.downcast_ref::<xla_gym_recipe::RecipeError>().is_some() => 3,
-        _ if error.downcast_ref::<xla_gym_data::BenchmarkError>().is_some() => 3,
-        _ if error.downcast_ref::<xla_gym_data::LibraryError>().is_some() => 3,
-        _ => 1,
+    let agent = error.downcast_ref::<AgentError>();
+    let env = match (agent, error.downcast_ref::<ContestError>()) {
+        (Some(AgentError::Env(env)), _) | (_, Some(ContestError::Env(env))) => Some(env),
+        _ => error.downcast_ref::<EnvError>(),
+    };
+    let engine = match env {
+        Some(EnvError::Engine(engine)) => Some(engine),
+        _ => error.downcast_ref::<EngineError>(),
+    };
+    match engine {
+        Some(EngineError::Source(_) | EngineError::Load { .. }) => return 3,
+        Some(EngineError::UnknownPass { .. }) => return 2,
+        Some(EngineError::WorkerNotFound { .. } | EngineError::WorkerStart { .. }) => return 6,
+        _ => {}
     }
+    match agent {
+        Some(AgentError::Config(_)) => return 2,
+        Some(AgentError::Read { .. } | AgentError::Format { .. }) => return 3,
+        _ => {}
+    }
+    let input = matches!(env, Some(EnvError::Benchmark(_)))
+        || error.is::<xla_gym_engine::SourceError>()
+        || error.is::<xla_gym_recipe::RecipeError>()
+        || error.is::<xla_gym_data::BenchmarkError>()
+        || error.is::<xla_gym_data::LibraryError>();
+    if input { 3 } else { 1 }
 }

@@ -13,9 +13,7 @@ use xla_gym_engine::{
     EngineConfig,
     protocol::{Fingerprint, PassId},
 };
-use xla_gym_env::{
-    CacheConfig, Defaults, Env, EnvConfig, EnvError, Start, Walk, World, WorldConfig,
-};
+use xla_gym_env::{CacheConfig, Env, EnvConfig, EnvError, Start, Walk, World, WorldConfig};
 use xla_gym_optimize::coreset;
 use xla_gym_report::results::{Counts3, Outcome};
 use xla_gym_search::{Budget, Goal, Method, Search, search};
@@ -51,6 +49,9 @@ struct Found {
     charged: u64,
 }
 
+/// Operations before layout assignment, and kernels; none if the pipeline refuses.
+type Legal = Option<(u64, u64)>;
+
 /// Graphs on which contestants meet. What one of them learns about passes saves time for the
 /// others, and changes nothing else.
 pub struct Contest {
@@ -59,8 +60,8 @@ pub struct Contest {
     cache: CacheConfig,
     /// A world for each set of passes.
     worlds: Mutex<HashMap<Vec<String>, Arc<World>>>,
-    /// By graph and state: operations before layout assignment, and kernels.
-    legal: Mutex<HashMap<(usize, Fingerprint), Option<(u64, u64)>>>,
+    /// By graph and state.
+    legal: Mutex<HashMap<(usize, Fingerprint), Legal>>,
 }
 
 impl Contest {
@@ -100,27 +101,7 @@ impl Contest {
         let world = self.world(passes)?;
         let defaults = world.defaults(graph)?;
         let begin = Instant::now();
-        let found = match &contestant.way {
-            Way::Walk(policy) => walk(&world, graph, contestant, policy, budget)?,
-            Way::Guided(policy, method) => {
-                let walker = self.world(policy.interface.passes.clone())?;
-                let first = walk(&walker, graph, contestant, policy, budget)?;
-                let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(policy.guide(&world));
-                let tried = vec![first.passes];
-                look(&world, graph, *method, tried, Some(guide), contestant.seed, budget)?
-            }
-            Way::Plain(method) => {
-                look(&world, graph, *method, Vec::new(), None, contestant.seed, budget)?
-            }
-            Way::Coreset(method) => {
-                let first = coreset(world.engine());
-                look(&world, graph, *method, first, None, contestant.seed, budget)?
-            }
-            Way::Default => {
-                let operations = defaults.optimised;
-                Found { passes: Vec::new(), operations, end: None, charged: 0 }
-            }
-        };
+        let found = self.find(&world, graph, contestant, budget, false)?;
         let seconds = begin.elapsed().as_secs_f64();
         let counts =
             |result| Counts3 { initial: defaults.initial, default: defaults.optimised, result };
@@ -141,32 +122,58 @@ impl Contest {
             passes: found.passes.iter().map(|p| world.engine().pass_name(*p).to_owned()).collect(),
         };
         if legal {
-            self.add_legal(&world, graph, &found.passes, &defaults, contestant, &mut outcome)?;
+            self.add_legal(&world, graph, contestant, &mut outcome)?;
         }
         Ok(outcome)
     }
 
-    /// What XLA's real pipeline makes of a result. Where it refuses, the result counts as one that
-    /// removed nothing.
+    /// How a contestant fares from the program as emitted, or from the program made legal.
+    fn find(
+        &self,
+        world: &Arc<World>,
+        graph: usize,
+        contestant: &Contestant,
+        budget: u64,
+        legal: bool,
+    ) -> Result<Found, ContestError> {
+        let search = |method, first, policy| {
+            look(world, graph, method, first, policy, contestant.seed, budget, legal)
+        };
+        match &contestant.way {
+            Way::Walk(policy) => walk(world, graph, contestant, policy, budget, legal),
+            Way::Guided(policy, method) => {
+                let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(policy.guide(world));
+                search(*method, coreset(world.engine()), Some(guide))
+            }
+            Way::Plain(method) => search(*method, Vec::new(), None),
+            Way::Coreset(method) => search(*method, coreset(world.engine()), None),
+            Way::Default => {
+                let operations = world.defaults(graph)?.optimised;
+                Ok(Found { passes: Vec::new(), operations, end: None, charged: 0 })
+            }
+        }
+    }
+
+    /// What the contestant makes of the program made legal, with the same budget, after XLA's real
+    /// pipeline. Where that refuses, the result counts as one that removed nothing.
     fn add_legal(
         &self,
         world: &Arc<World>,
         graph: usize,
-        passes: &[PassId],
-        defaults: &Defaults,
         contestant: &Contestant,
         outcome: &mut Outcome,
     ) -> Result<(), ContestError> {
-        let Some(baseline) = self.programs.programs[graph].baseline() else { return Ok(()) };
-        let (initial, default) = (baseline.legal_initial, baseline.legal_default);
+        let defaults = world.defaults(graph)?;
+        let (initial, default) = (defaults.legal_initial, defaults.legal);
         outcome.kernels_default = Some(defaults.kernels);
         if matches!(contestant.way, Way::Default) {
             outcome.legal = Some(Counts3 { initial, default, result: default });
             outcome.kernels = Some(defaults.kernels);
             return Ok(());
         }
-        let mut walk = Walk::begin(world, graph)?;
-        for &pass in passes {
+        let found = self.find(world, graph, contestant, outcome.budget, true)?;
+        let mut walk = Walk::begin_after(world, graph, &world.legalising(graph)?)?;
+        for pass in found.passes {
             walk.step(pass)?;
         }
         let key = (graph, walk.state().id);
@@ -179,9 +186,9 @@ impl Contest {
                 through
             }
         };
-        let (result, kernels) = through.unwrap_or((initial, baseline.kernels_without_optional));
+        outcome.kernels = through.map(|(_, kernels)| kernels);
+        let result = through.map_or(initial, |(operations, _)| operations);
         outcome.legal = Some(Counts3 { initial, default, result });
-        outcome.kernels = Some(kernels);
         Ok(())
     }
 
@@ -210,6 +217,7 @@ fn walk(
     contestant: &Contestant,
     policy: &TrainedPolicy,
     budget: u64,
+    legal: bool,
 ) -> Result<Found, ContestError> {
     let refuse =
         |why: &str| ContestError::Policy { name: contestant.name.clone(), why: why.to_owned() };
@@ -227,7 +235,7 @@ fn walk(
         return Err(refuse("what it should see has another length with this budget"));
     }
     let gatherer = Gatherer { world: world.clone(), config, observer, mask: true };
-    let order = Order { benchmark: graph, seed: contestant.seed, stream: 0 };
+    let order = Order { benchmark: graph, legal, seed: contestant.seed, stream: 0 };
     let episode = gatherer.play(order, Chooser::Greedy(&policy.network))?;
     let pass = |action: &usize| world.actions()[*action];
     Ok(Found {
@@ -239,6 +247,7 @@ fn walk(
 }
 
 /// A search.
+#[allow(clippy::too_many_arguments, reason = "each is a part of what is searched")]
 fn look(
     world: &Arc<World>,
     graph: usize,
@@ -247,7 +256,10 @@ fn look(
     policy: Option<Arc<dyn xla_gym_search::Policy>>,
     seed: u64,
     budget: u64,
+    legal: bool,
 ) -> Result<Found, ContestError> {
+    let prefix = if legal { world.legalising(graph)?.to_vec() } else { Vec::new() };
+    let start = Walk::begin_after(world, graph, &prefix)?;
     let task = Search {
         world,
         benchmark: graph,
@@ -255,16 +267,18 @@ fn look(
         seed,
         goal: Goal::default(),
         policy,
-        prefix: Vec::new(),
+        prefix,
         first,
         stop: Arc::default(),
     };
     let found = search(&task, &*method.optimizer(), &|_, _| {})?;
-    let start = world.start_state(graph)?.counts.operations;
-    let best = found.candidates.first();
+    let operations = start.state().counts.operations;
+    let best = found.candidates.first().filter(|best| best.state.counts.operations < operations);
+    // The way that a search returns includes what it was told to begin with.
+    let before = start.path().len();
     Ok(Found {
-        passes: best.map(|best| best.passes.clone()).unwrap_or_default(),
-        operations: best.map_or(start, |best| best.state.counts.operations).min(start),
+        passes: best.map(|best| best.passes[before..].to_vec()).unwrap_or_default(),
+        operations: best.map_or(operations, |best| best.state.counts.operations),
         end: None,
         charged: found.passes,
     })

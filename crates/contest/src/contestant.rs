@@ -22,7 +22,8 @@ pub struct Contestant {
 pub enum Way {
     /// A policy walks once and always takes what it puts first.
     Walk(Arc<TrainedPolicy>),
-    /// A search asks a policy which passes look promising, and begins with its walk.
+    /// A search asks a policy which passes look promising. It begins with the policy's walk, then
+    /// come orders that did well on training graphs.
     Guided(Arc<TrainedPolicy>, Method),
     /// A search that has learnt nothing.
     Plain(Method),

@@ -1,13 +1,12 @@
 //! The programs of a world, and what is known of them.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use xla_gym_data::Benchmark;
-use xla_gym_engine::protocol::Fingerprint;
+use xla_gym_engine::protocol::{Fingerprint, PassId};
 use xla_gym_transitions::State;
 
 use crate::{error::EnvError, reward::Defaults};
-use std::sync::Arc;
 
 /// A program of a world.
 pub struct Program {
@@ -19,12 +18,20 @@ pub struct Program {
     pub start: OnceLock<Arc<State>>,
     /// What XLA itself makes of it, once somebody asked.
     pub defaults: OnceLock<Defaults>,
+    /// What makes it legal, once somebody asked.
+    pub legalising: OnceLock<Arc<[PassId]>>,
 }
 
 impl Program {
     pub fn new(benchmark: Benchmark) -> Program {
         let name = benchmark.name();
-        Program { benchmark, name, start: OnceLock::new(), defaults: OnceLock::new() }
+        Program {
+            benchmark,
+            name,
+            start: OnceLock::new(),
+            defaults: OnceLock::new(),
+            legalising: OnceLock::new(),
+        }
     }
 
     /// Identity of the text.

@@ -58,6 +58,9 @@ pub struct EnvState {
     pub benchmark: String,
     /// Whether it was normalised first.
     pub normalised: bool,
+    /// Whether it was made legal first.
+    #[serde(default)]
+    pub legal: bool,
     /// Names of the passes, also of those that did nothing or failed.
     pub actions: Vec<String>,
 }
@@ -67,6 +70,8 @@ const STOP: &str = "stop";
 
 struct Episode {
     walk: Walk,
+    /// Whether it began at the program made legal.
+    legal: bool,
     start: Arc<State>,
     actions: Vec<usize>,
     /// For each action, how long the path was before it.
@@ -185,11 +190,31 @@ impl Env {
         }
     }
 
+    /// Begins an episode on the given benchmark after it was made legal: see
+    /// [`World::legalising`]. Operations there are those that the back end will see.
+    pub fn reset_to_legal(&mut self, benchmark: usize, seed: Option<u64>) -> Result<(), EnvError> {
+        self.seed(seed);
+        let passes = self.world.legalising(benchmark)?;
+        let walk = Walk::begin_after(&self.world, benchmark, &passes)?;
+        self.begin_at(walk, true);
+        Ok(())
+    }
+
+    fn begin_anew(&mut self, benchmark: usize, legal: bool) -> Result<(), EnvError> {
+        if legal { self.reset_to_legal(benchmark, None) } else { self.begin(benchmark) }
+    }
+
     fn begin(&mut self, benchmark: usize) -> Result<(), EnvError> {
         self.episode = None;
         let walk = Walk::begin(&self.world, benchmark)?;
+        self.begin_at(walk, false);
+        Ok(())
+    }
+
+    fn begin_at(&mut self, walk: Walk, legal: bool) {
         self.episodes += 1;
         self.episode = Some(Episode {
+            legal,
             start: walk.state().clone(),
             operations: vec![walk.state().counts.operations],
             walk,
@@ -198,7 +223,6 @@ impl Env {
             rewards: Vec::new(),
             over: false,
         });
-        Ok(())
     }
 
     /// Has the compiler begin an action, without waiting, for the [`Env::step`] of the same that
@@ -222,7 +246,9 @@ impl Env {
         }
         let terminated = action == self.world.actions().len();
         let default_reduction = if self.config.reward.needs_default() && !terminated {
-            Some(self.world.defaults(episode.walk.benchmark())?.reduction())
+            let defaults = self.world.defaults(episode.walk.benchmark())?;
+            let legal = episode.legal;
+            Some(if legal { defaults.legal_reduction() } else { defaults.reduction() })
         } else {
             None
         };
@@ -275,8 +301,9 @@ impl Env {
 
     /// Starts the current benchmark over and takes these actions.
     pub fn replay(&mut self, actions: &[usize]) -> Result<Vec<Step>, EnvError> {
-        let benchmark = self.running()?.walk.benchmark();
-        self.begin(benchmark)?;
+        let episode = self.running()?;
+        let (benchmark, legal) = (episode.walk.benchmark(), episode.legal);
+        self.begin_anew(benchmark, legal)?;
         self.multistep(actions)
     }
 
@@ -305,6 +332,7 @@ impl Env {
         other.useless = self.useless.clone();
         if let Some(episode) = &mut self.episode {
             other.episode = Some(Episode {
+                legal: episode.legal,
                 walk: episode.walk.fork_with_program()?,
                 start: episode.start.clone(),
                 actions: episode.actions.clone(),
@@ -324,6 +352,7 @@ impl Env {
             engine: self.world.engine().name(),
             benchmark: self.world.benchmark_name(episode.walk.benchmark()).to_owned(),
             normalised: self.world.start() == Start::Normalised,
+            legal: episode.legal,
             actions: episode.actions.iter().map(|&a| self.action_name(a).to_owned()).collect(),
         })
     }
@@ -348,7 +377,7 @@ impl Env {
                 None => return refuse(format!("{name} is not among the actions")),
             }
         }
-        self.begin(benchmark)?;
+        self.begin_anew(benchmark, state.legal)?;
         self.multistep(&actions)
     }
 
@@ -408,7 +437,8 @@ impl Env {
         let best = episode.operations.iter().position(|count| Some(count) == fewest).unwrap_or(0);
         let mut applied = episode.walk.applied();
         if let Some(&length) = episode.path_lengths.get(best) {
-            applied.truncate(length);
+            let before = episode.walk.path().len() - episode.walk.steps().len();
+            applied.truncate(length - before);
         }
         Ok(applied)
     }

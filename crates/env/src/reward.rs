@@ -10,6 +10,8 @@ pub struct Defaults {
     pub initial: u64,
     /// `D`: after its optimisation passes, from the same start.
     pub optimised: u64,
+    /// `I′`: before layout assignment, without the optional passes.
+    pub legal_initial: u64,
     /// `D′`: before layout assignment.
     pub legal: u64,
     /// At the end.
@@ -143,6 +145,11 @@ impl Defaults {
     /// Operations that XLA's own order removes; at least one, so that it can be divided by.
     pub fn reduction(&self) -> f64 {
         (self.initial as f64 - self.optimised as f64).max(1.0)
+    }
+
+    /// The same before layout assignment.
+    pub fn legal_reduction(&self) -> f64 {
+        (self.legal_initial as f64 - self.legal as f64).max(1.0)
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Walk {
     state: Arc<State>,
     /// The passes that changed something, each with the state before it.
     path: Vec<(PassId, Arc<State>)>,
+    /// How many of them came before what counts.
+    before: usize,
     /// The program, after the first `reached` passes of the path.
     session: Option<Session>,
     reached: usize,
@@ -52,9 +54,24 @@ impl Walk {
             world: world.clone(),
             benchmark,
             path: Vec::new(),
+            before: 0,
             session: None,
             reached: 0,
         })
+    }
+
+    /// Begins after some passes, which do not count as steps.
+    pub fn begin_after(
+        world: &Arc<World>,
+        benchmark: usize,
+        passes: &[PassId],
+    ) -> Result<Walk, EnvError> {
+        let mut walk = Walk::begin(world, benchmark)?;
+        for &pass in passes {
+            walk.step(pass)?;
+        }
+        walk.before = walk.path.len();
+        Ok(walk)
     }
 
     /// Which benchmark.
@@ -72,14 +89,19 @@ impl Walk {
         self.path.iter().map(|(pass, _)| *pass)
     }
 
-    /// The same as actions. Passes that are no actions of this world are left out.
-    pub fn applied(&self) -> Vec<usize> {
-        self.path().filter_map(|pass| self.world.action_of(pass)).collect()
+    /// Those of them that count.
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = PassId> {
+        self.path[self.before.min(self.path.len())..].iter().map(|(pass, _)| *pass)
     }
 
-    /// The state at the start of its benchmark.
+    /// The same as actions. Passes that are no actions of this world are left out.
+    pub fn applied(&self) -> Vec<usize> {
+        self.steps().filter_map(|pass| self.world.action_of(pass)).collect()
+    }
+
+    /// The state before the first pass that counts.
     pub fn start(&self) -> &Arc<State> {
-        self.path.first().map_or(&self.state, |(_, before)| before)
+        self.path.get(self.before).map_or(&self.state, |(_, before)| before)
     }
 
     /// Has the compiler begin a pass, without waiting, for the [`Walk::step`] of the same that comes
@@ -191,8 +213,9 @@ impl Walk {
     /// Finds out anew where the path leads, after what was remembered of it proved wrong.
     fn walk_again(&mut self) -> Result<(), EnvError> {
         let passes: Vec<PassId> = self.path().collect();
-        *self = Walk::begin(&self.world, self.benchmark)?;
-        for pass in passes {
+        let (first, rest) = passes.split_at(self.before.min(passes.len()));
+        *self = Walk::begin_after(&self.world, self.benchmark, first)?;
+        for &pass in rest {
             self.step(pass)?;
         }
         Ok(())
@@ -233,6 +256,7 @@ impl Walk {
             benchmark: self.benchmark,
             state: self.state.clone(),
             path: self.path.clone(),
+            before: self.before,
             session: None,
             reached: 0,
         }

@@ -216,6 +216,7 @@ impl World {
             (Some(baseline), Start::Emitted) => Defaults {
                 initial: baseline.initial,
                 optimised: baseline.optimised,
+                legal_initial: baseline.legal_initial,
                 legal: baseline.legal_default,
                 kernels: baseline.kernels,
             },
@@ -232,7 +233,9 @@ impl World {
         let mut session = self.session(benchmark)?;
         apply_all(&mut session, &passes)?;
         let seen = session.observe(Observe::COUNTS)?;
+        let bare = run_default(&mut emitted, &optional())?;
         Ok(Defaults {
+            legal_initial: bare.middle.operations,
             initial: self.start_state(benchmark)?.counts.operations,
             optimised: seen.counts.unwrap_or_default().operations,
             legal: default.middle.operations,
@@ -243,9 +246,21 @@ impl World {
     /// What XLA's pipeline without its optional passes makes of a state: operations before layout
     /// assignment, and kernels.
     pub fn replaced(&self, session: &mut Session) -> Result<(u64, u64), EngineError> {
-        let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
-        let run = run_default(session, &optional)?;
+        let run = run_default(session, &optional())?;
         Ok((run.middle.operations, run.end.operations))
+    }
+
+    /// The passes by which XLA's pipeline, without its optional passes, makes the start state of a
+    /// benchmark legal. What they add can be tidied up only by passes that come after them.
+    pub fn legalising(&self, benchmark: usize) -> Result<Arc<[PassId]>, EnvError> {
+        let program = &self.programs[benchmark];
+        if let Some(known) = program.legalising.get() {
+            return Ok(known.clone());
+        }
+        let run = run_default(&mut self.session(benchmark)?, &optional())?;
+        let changed = run.passes[..run.passes_before_layout].iter().filter(|pass| pass.changed);
+        let passes = changed.filter_map(|pass| self.engine.pass(&pass.pass).ok()).collect();
+        Ok(program.legalising.get_or_init(|| passes).clone())
     }
 
     fn start_name(&self) -> &'static str {
@@ -284,6 +299,10 @@ impl World {
         drop(dropped);
         Ok(base)
     }
+}
+
+fn optional() -> Vec<String> {
+    OPTIONAL.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// What must be the same for a remembered transition to hold.

@@ -14,12 +14,13 @@ use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
 use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_optimize::coreset;
-use xla_gym_search::{Budget, Goal, Method, Search, minimise, search};
+use xla_gym_search::{Budget, Goal, Method, Search, search};
 
 use crate::graphs;
 
 /// Good orders for training graphs, by search, for agents to learn by heart.
 ///
+/// Searches from the program as emitted, and from the program made legal by XLA's own passes.
 /// Results are written as they come; a run that is started again goes on where it ended.
 #[derive(clap::Args)]
 pub struct Args {
@@ -47,6 +48,8 @@ pub struct Args {
 #[derive(Serialize, Deserialize)]
 struct Row {
     benchmark: String,
+    #[serde(default)]
+    legal: bool,
     passes: Vec<String>,
     initial: u64,
     default: u64,
@@ -60,12 +63,14 @@ pub fn run(args: Args) -> Result<()> {
         _ => true,
     });
     let before = std::fs::read_to_string(&args.output).unwrap_or_default();
-    let done: HashSet<String> = before
+    let done: HashSet<(String, bool)> = before
         .lines()
-        .map(|line| Ok(serde_json::from_str::<Row>(line)?.benchmark))
+        .map(|line| serde_json::from_str::<Row>(line).map(|row| (row.benchmark, row.legal)))
+        .map(|key| Ok(key?))
         .collect::<Result<_>>()
         .with_context(|| args.output.display().to_string())?;
-    programs.retain(|program| !done.contains(&program.name()));
+    let both = |program: &Benchmark| [false, true].map(|legal| (program.name(), legal));
+    programs.retain(|program| !both(program).iter().all(|key| done.contains(key)));
     if programs.is_empty() {
         return Ok(());
     }
@@ -79,10 +84,16 @@ pub fn run(args: Args) -> Result<()> {
             ..WorldConfig::xla()?
         };
         let world = Arc::new(World::with_programs(config, found)?);
-        let row = demonstrate(&world, &args).with_context(|| world.benchmark_name(0).to_owned())?;
-        let line = serde_json::to_string(&row)? + "\n";
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(line.as_bytes())?;
+        for legal in [false, true] {
+            let name = world.benchmark_name(0).to_owned();
+            if done.contains(&(name.clone(), legal)) {
+                continue;
+            }
+            let row = demonstrate(&world, legal, &args).context(name)?;
+            let line = serde_json::to_string(&row)? + "\n";
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.write_all(line.as_bytes())?;
+        }
         bar.inc(1);
         Ok::<(), anyhow::Error>(())
     })?;
@@ -91,7 +102,8 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The shortest order that a search finds for the only graph of a world.
-fn demonstrate(world: &Arc<World>, args: &Args) -> Result<Row> {
+fn demonstrate(world: &Arc<World>, legal: bool, args: &Args) -> Result<Row> {
+    let prefix = if legal { world.legalising(0)?.to_vec() } else { Vec::new() };
     let task = Search {
         world,
         benchmark: 0,
@@ -99,21 +111,54 @@ fn demonstrate(world: &Arc<World>, args: &Args) -> Result<Row> {
         seed: args.seed,
         goal: Goal::default(),
         policy: None,
-        prefix: Vec::new(),
+        prefix: prefix.clone(),
         first: coreset(world.engine()),
         stop: Arc::default(),
     };
     let found = search(&task, &*Method::Evolve.optimizer(), &|_, _| {})?;
     let best = &found.candidates[0];
     let operations = best.state.counts.operations;
-    let good = |walk: &mut Walk| Ok(walk.state().counts.operations <= operations);
-    let passes: Vec<PassId> = minimise(world, 0, &best.passes, good)?;
+    let passes = shorten(world, &prefix, &best.passes, operations)?;
     let defaults = world.defaults(0)?;
+    let (initial, default) = if legal {
+        (defaults.legal_initial, defaults.legal)
+    } else {
+        (defaults.initial, defaults.optimised)
+    };
     Ok(Row {
+        legal,
         benchmark: world.benchmark_name(0).to_owned(),
         passes: passes.iter().map(|pass| world.engine().pass_name(*pass).to_owned()).collect(),
-        initial: defaults.initial,
-        default: defaults.optimised,
+        initial,
+        default,
         operations,
     })
+}
+
+/// Leaves out single passes, the last first, while no operation is added.
+fn shorten(
+    world: &Arc<World>,
+    prefix: &[PassId],
+    order: &[PassId],
+    operations: u64,
+) -> Result<Vec<PassId>> {
+    // The way that a search returns includes what it was told to begin with.
+    let mut order = order[count_applied(world, prefix)?..].to_vec();
+    for at in (0..order.len()).rev() {
+        let mut rest = order.clone();
+        rest.remove(at);
+        let mut walk = Walk::begin_after(world, 0, prefix)?;
+        for &pass in &rest {
+            walk.step(pass)?;
+        }
+        if walk.state().counts.operations <= operations {
+            order = rest;
+        }
+    }
+    Ok(order)
+}
+
+/// How many of some passes change the program.
+fn count_applied(world: &Arc<World>, passes: &[PassId]) -> Result<usize> {
+    Ok(Walk::begin_after(world, 0, passes)?.path().len())
 }

@@ -1,12 +1,18 @@
 //! The search for better orders, and what a recipe says.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use pyo3::{prelude::*, types::PyBytes};
+use xla_gym_agents::{Guide, Shipped, TrainedPolicy};
 use xla_gym_engine::protocol::Form;
+use xla_gym_env::World;
 use xla_gym_optimize::{Judge, OptimizeError, Task, apply, explain, optimize, optimize_with_store};
 use xla_gym_recipe::{Recipe, Store, StoreLimit};
-use xla_gym_search::{Budget, Method};
+use xla_gym_search::{Budget, Method, Policy};
 
 use crate::{
     errors::{ConfigError, optimize_error, store_error},
@@ -14,11 +20,23 @@ use crate::{
     world::PyWorld,
 };
 
+/// A policy by its name, or from a file.
+fn guide(name: &str, world: &World) -> PyResult<Guide> {
+    let shipped = Shipped::ALL.into_iter().find(|shipped| shipped.name() == name);
+    match shipped.and_then(Shipped::policy) {
+        Some(policy) => Ok(policy.guide(world)),
+        None => match TrainedPolicy::read(Path::new(name)) {
+            Ok(policy) => Ok(policy.guide(world)),
+            Err(error) => Err(ConfigError::new_err(error.to_string())),
+        },
+    }
+}
+
 /// Finds the best order for a benchmark. The recipe as JSON, the program after the passes as a
 /// serialised HloModuleProto, and the report as HTML if it is wanted.
 #[pyfunction]
 #[pyo3(signature = (world, benchmark, *, objective, method, budget, seconds, seed, trials, coreset,
-                    measure, store, report))]
+                    policy, measure, store, report))]
 #[allow(clippy::too_many_arguments, reason = "called by the Python package alone, by name")]
 fn optimize_benchmark<'py>(
     py: Python<'py>,
@@ -31,6 +49,7 @@ fn optimize_benchmark<'py>(
     seed: u64,
     trials: u32,
     coreset: bool,
+    policy: Option<&str>,
     measure: Option<f64>,
     store: Option<PathBuf>,
     report: bool,
@@ -38,7 +57,12 @@ fn optimize_benchmark<'py>(
     let world = world.world.get()?.clone();
     let by_name = Method::ALL.into_iter().find(|other| other.name() == method);
     let names = || Method::ALL.map(Method::name).join(", ");
+    let policy: Option<Arc<dyn Policy>> = match policy {
+        None => None,
+        Some(name) => Some(Arc::new(guide(name, &world)?)),
+    };
     let task = Task {
+        policy,
         objective: objective.parse().map_err(optimize_error)?,
         method: by_name.ok_or_else(|| {
             ConfigError::new_err(format!("there is no method {method:?}; there are {}", names()))

@@ -152,6 +152,15 @@ impl<'a> Lane<'a> {
         weights
     }
 
+    /// What the policy puts first, apart from passes that do nothing; none if nothing is left, or if
+    /// there is no policy.
+    pub fn first_choice(&self, walk: &Walk) -> Option<PassId> {
+        let weights = self.shared.policy.as_ref()?.weigh(walk, self.passes());
+        let choices = self.passes().iter().copied().zip(weights);
+        let useful = choices.filter(|(pass, _)| !self.is_useless(walk, *pass));
+        useful.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(pass, _)| pass)
+    }
+
     /// A pass at random by its weight; none if no pass does anything.
     pub fn pick_for(&mut self, walk: &Walk) -> Option<PassId> {
         let weights = self.weights(walk);
@@ -195,11 +204,7 @@ impl<'a> Lane<'a> {
         if self.stale > STALE {
             self.exhausted();
         }
-        let mut walk = Walk::begin(&self.shared.world, self.shared.benchmark)?;
-        for &pass in &self.shared.prefix {
-            walk.step(pass)?;
-        }
-        Ok(walk)
+        Walk::begin_after(&self.shared.world, self.shared.benchmark, &self.shared.prefix)
     }
 
     /// Why it is over, if it is.

@@ -200,6 +200,10 @@ fn run_lanes(
     let start = first.begin()?;
     first.offer(&start);
     let given = start.path().len();
+    if first.is_guided() {
+        let walk = follow_policy(&mut first)?;
+        first.add_seed(walk.path().skip(given).collect());
+    }
     for order in &search.first {
         let walk = walk_order(&mut first, order)?;
         first.add_seed(walk.path().skip(given).collect());
@@ -222,6 +226,23 @@ pub(crate) fn walk_order(lane: &mut Lane<'_>, order: &[PassId]) -> Result<Walk, 
     let mut walk = lane.begin()?;
     for &pass in order {
         if !lane.is_useless(&walk, pass) && lane.step(&mut walk, pass)?.is_none() {
+            break;
+        }
+    }
+    Ok(walk)
+}
+
+/// The most steps of a policy's own walk.
+const FOLLOWED: u64 = 64;
+
+/// Walks once as the policy says, always to the pass that it puts first, for at most half of what is
+/// left of the budget.
+fn follow_policy(lane: &mut Lane<'_>) -> Result<Walk, EnvError> {
+    let steps = lane.left().map_or(FOLLOWED, |left| FOLLOWED.min(left / 2));
+    let mut walk = lane.begin()?;
+    for _ in 0..steps {
+        let Some(pass) = lane.first_choice(&walk) else { break };
+        if lane.step(&mut walk, pass)?.is_none() {
             break;
         }
     }

@@ -113,6 +113,7 @@ def optimize_benchmark(
     seed: int,
     trials: int,
     coreset: bool,
+    policy: str | None,
     measure: float | None,
     store: str | PathLike[str] | None,
     report: bool,

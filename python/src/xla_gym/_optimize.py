@@ -79,6 +79,7 @@ def optimize(
     seed: int = 0,
     trials: int = 3,
     coreset: bool = True,
+    policy: str | os.PathLike[str] | None = "general",
     measure: float | None = None,
     normalise: bool = False,
     store: str | os.PathLike[str] | None = None,
@@ -98,6 +99,8 @@ def optimize(
         seed: Seed of the search and of the inputs.
         trials: Sets of inputs on which outputs are compared.
         coreset: Whether orders that did well on other programs are tried first.
+        policy: A trained policy that guides the search: ``general``, ``gpt2``, a file that ``xla-gym train``
+            wrote, or None.
         measure: Measure run time and compile time beside XLA's own, for so many seconds.
         normalise: Start from a normal form of the program on which passes rarely crash.
         store: A store of recipes, consulted first and given the result.
@@ -115,6 +118,7 @@ def optimize(
         seed=seed,
         trials=trials,
         coreset=coreset,
+        policy=None if policy is None else os.fspath(policy),
         measure=measure,
         store=None if store is None else os.fspath(store),
         report=report,

@@ -29,7 +29,7 @@ use crate::context::Context;
 /// Each policy walks once over every graph, always taking what it puts first; `--guided` also lets it
 /// guide a search. The figures are geometric means with 95% intervals over graphs and seeds: the order
 /// ratio (operations removed beside what XLA's own order removes), the legal ratio and the kernels
-/// (after XLA's real pipeline), and the share of graphs on which a result is never worse. Graphs on
+/// (after XLA's real pipeline, by a second attempt from the program made legal), and the share of graphs on which a result is never worse. Graphs on
 /// which XLA's own order removes nothing are counted and shown. With `-o`, outcomes are written as
 /// they come, and a call that is made again goes on where it ended.
 #[derive(clap::Args)]

@@ -1,7 +1,7 @@
 //! `xla-gym optimize`
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
@@ -11,13 +11,14 @@ use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
-use xla_gym_env::Start;
+use xla_gym_agents::{Shipped, TrainedPolicy};
+use xla_gym_env::{Start, World};
 use xla_gym_optimize::{
     Answer, Figures, Judge, Objective, Remembered, Task, optimize, optimize_with_store, summary,
 };
 use xla_gym_recipe::{Paired, Recipe, Store, StoreLimit};
 use xla_gym_score::NORMALISING;
-use xla_gym_search::{Budget, Method};
+use xla_gym_search::{Budget, Method, Policy};
 
 use super::{one_program, score::describe};
 use crate::{
@@ -74,6 +75,10 @@ pub struct Args {
     #[arg(long)]
     no_coreset: bool,
 
+    /// A trained policy that guides the search: general, gpt2, none, or a file that `train` wrote.
+    #[arg(long, default_value = "general", value_name = "POLICY")]
+    policy: String,
+
     /// Measure run time and compile time of the result beside XLA's own, for so many seconds.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "10", value_parser = crate::positive)]
     measure: Option<f64>,
@@ -120,6 +125,19 @@ enum MethodName {
     Coreset,
 }
 
+/// The policy that a name or a file stands for, tied to the program's world.
+fn guide(name: &str, world: &World) -> Result<Option<Arc<dyn Policy>>> {
+    if name == "none" {
+        return Ok(None);
+    }
+    let shipped = Shipped::ALL.into_iter().find(|shipped| shipped.name() == name);
+    let guide = match shipped.and_then(Shipped::policy) {
+        Some(policy) => policy.guide(world),
+        None => TrainedPolicy::read(Path::new(name))?.guide(world),
+    };
+    Ok(Some(Arc::new(guide)))
+}
+
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -163,6 +181,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         budget: Budget { passes: Some(args.budget), time: args.seconds.and_then(seconds) },
         seed: args.seed,
         coreset: !args.no_coreset,
+        policy: guide(&args.policy, &world)?,
         trials: args.trials,
         measuring: args.measure.and_then(seconds),
         stop,

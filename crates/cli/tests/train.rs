@@ -1,0 +1,106 @@
+//! `train`, `eval` and `report`, as a user meets them.
+
+mod common;
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use common::Home;
+use serde_json::Value;
+
+const CONFIG: &str = r#"
+name = "small"
+benchmarks = ["hlo-v1/ode/life", "hlo-v1/sorting/ranking", "hlo-v1/control/collatz"]
+steps = 128
+[environment]
+traj-limit = 16
+[network]
+hidden = [16]
+[validation]
+every = 3
+updates = 2
+[algorithm]
+name = "ppo"
+episodes = 2
+"#;
+
+#[test]
+fn train_then_evaluate_then_report() {
+    let home = Home::new();
+    home.write("small.toml", CONFIG);
+    let trained = home.json(&["train", "small.toml", "-o", "run", "--seed", "3", "-q"]);
+    assert_eq!(trained["steps"], 128);
+    assert_eq!(trained["interrupted"], false);
+    assert!(trained["validation"].as_f64().is_some());
+    assert_eq!(String::from_utf8(home.read("run/progress.jsonl")).unwrap().lines().count(), 4);
+
+    let eval = ["eval", "mine=run", "--benchmarks", "hlo-v1/ode/*", "--budget", "16", "--against"];
+    let eval = [&eval[..], &["random,default", "--seeds", "0,1", "-o", "out.jsonl"]].concat();
+    let rows = home.json(&eval);
+    let find = |name: &str| -> Value {
+        let rows = rows.as_array().unwrap();
+        rows.iter().find(|row| row["contestant"] == name).unwrap().clone()
+    };
+    assert_eq!(find("default")["order"]["mean"]["value"], 1.0);
+    assert_eq!(find("default")["legal"]["mean"]["value"], 1.0);
+    assert_eq!(find("random")["seeds"], 2);
+    assert_eq!(find("mine")["kind"], "rollout");
+    let outcomes = String::from_utf8(home.read("out.jsonl")).unwrap();
+    for line in outcomes.lines() {
+        let outcome: Value = serde_json::from_str(line).unwrap();
+        assert!(outcome["charged"].as_u64().unwrap() <= 16, "{line}");
+        if outcome["contestant"] == "mine" {
+            assert_eq!(outcome["seed"], 3, "the seed of the training");
+        }
+    }
+    // What is done is not done again.
+    home.json(&eval);
+    assert_eq!(String::from_utf8(home.read("out.jsonl")).unwrap(), outcomes);
+
+    home.run(&["report", "out.jsonl", "--run", "run", "-o", "page"]).expect(0);
+    let page = String::from_utf8(home.read("page/index.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("mine") && !page.contains("<script"));
+}
+
+#[test]
+fn ctrl_c_ends_a_run_that_then_goes_on() {
+    let home = Home::new();
+    home.write("small.toml", CONFIG);
+    let train = ["train", "small.toml", "-o", "run", "--steps", "2048", "-q"];
+    let running = home.start(&train);
+    let start = Instant::now();
+    while std::fs::read_to_string(home.path("run/progress.jsonl")).unwrap_or_default().is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(30), "nothing happens");
+        thread::sleep(Duration::from_millis(5));
+    }
+    running.signal("INT");
+    let ended = running.wait().expect(0).prints(&["Interrupted", "goes on"]);
+    assert!(ended.stdout.contains("policy"));
+    home.run(&["train", "small.toml", "-o", "other", "--steps", "2048", "-q"]).expect(0);
+    home.run(&train).expect(0);
+    let weights = |run: &str| home.read(&format!("{run}/checkpoint.safetensors"));
+    // Words such as seconds differ; the numbers are behind them, to the end of the file.
+    let tail = |bytes: Vec<u8>| bytes[bytes.len() - 10_000..].to_vec();
+    assert_eq!(tail(weights("run")), tail(weights("other")));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let home = Home::new();
+    home.write("small.toml", CONFIG);
+    home.write("broken.toml", "benchmarks = [");
+    home.write("garbage.safetensors", "garbage");
+    let train = |arguments: &[&str]| home.run(&[&["train", "-o", "run"], arguments].concat());
+    train(&["missing.toml"]).expect(3).says(&["missing.toml"]);
+    train(&["broken.toml"]).expect(2).says(&["broken.toml"]);
+    train(&["small.toml", "--set", "network.hiden=[8]"]).expect(2).says(&["hiden"]);
+    train(&["small.toml", "--set", "environment.passes=['nonsense']"])
+        .expect(2)
+        .says(&["nonsense"]);
+    train(&["small.toml", "--benchmarks", "nowhere.hlo"]).expect(3).says(&["nowhere.hlo"]);
+    home.run(&["eval", "garbage.safetensors"]).expect(3).says(&["garbage.safetensors"]);
+    home.run(&["eval", "--against", "luck"]).expect(1).says(&["luck", "random"]);
+    home.run(&["report", "missing.jsonl", "-o", "page"]).expect(1).says(&["missing.jsonl"]);
+}
