@@ -61,6 +61,9 @@ pub struct Config {
     /// When to end early.
     #[serde(default)]
     pub plateau: Option<Plateau>,
+    /// The folder of the file that it was read from; paths are relative to it.
+    #[serde(skip)]
+    pub folder: PathBuf,
 }
 
 fn no_limit() -> u64 {
@@ -218,7 +221,11 @@ impl Config {
     pub fn read(path: &Path, changes: &[String]) -> Result<Config, AgentError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| AgentError::Read { path: path.to_owned(), error })?;
-        Config::parse(&text, changes).map_err(|error| match error {
+        let parsed = Config::parse(&text, changes).map(|mut config| {
+            config.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+            config
+        });
+        parsed.map_err(|error| match error {
             AgentError::Config(message) => {
                 AgentError::Config(format!("{}: {message}", path.display()))
             }
@@ -268,6 +275,17 @@ impl Config {
         }
         if !(0.0..=1.0).contains(&self.environment.legal) {
             return refuse("environment.legal: a share between 0 and 1 is needed");
+        }
+        if self.imitation.is_some() && matches!(self.algorithm, Algorithm::Dqn(_)) {
+            return refuse("imitation: DQN learns what actions are worth, which orders do not say");
+        }
+        if let Some(plateau) = &self.plateau {
+            if plateau.validations == 0 {
+                return refuse("plateau.validations: must be at least 1");
+            }
+            if self.validation.every == 0 {
+                return refuse("plateau: it needs programs kept apart (validation.every)");
+            }
         }
         match &self.algorithm {
             Algorithm::Ppo(ppo) => ppo.check(),

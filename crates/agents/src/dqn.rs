@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_nn::{Activation, Adam, Matrix, Mlp, Shape, Tape, clip_norm};
+use xla_gym_nn::{Adam, Matrix, Mlp, Shape, Tape, clip_norm};
 
 use crate::{
     choice,
@@ -143,7 +143,7 @@ impl Dqn {
             inputs: widths.policy,
             hidden: network.hidden.clone(),
             outputs: widths.actions,
-            activation: Activation::Relu,
+            activation: network.activation,
         };
         let network = Mlp::new(shape, GAIN, 1.0, luck);
         let parameters = network.parameters().len();
@@ -327,6 +327,7 @@ impl Learner for Dqn {
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
+    use xla_gym_nn::Activation;
 
     use super::*;
     use crate::testing::episodes;

@@ -38,6 +38,12 @@ pub enum AgentError {
     /// Somebody else works in the folder of a run.
     #[error("{} is in use by another training run", .0.display())]
     Busy(PathBuf),
+    /// The weights are no numbers any more.
+    #[error("the policy diverged in update {update}: try a smaller learning rate")]
+    Diverged {
+        /// In which update.
+        update: u64,
+    },
     /// The environment gave up.
     #[error(transparent)]
     Env(#[from] EnvError),

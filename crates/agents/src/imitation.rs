@@ -20,8 +20,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Imitation {
-    /// The orders: lines of JSON with `benchmark` and `passes`. Those of programs that are not
-    /// trained on are passed over.
+    /// The orders: lines of JSON with `benchmark` and `passes`, in a file relative to the folder of
+    /// the configuration. Those of programs that are not trained on are passed over.
     pub orders: PathBuf,
     /// Passes over all of them.
     #[serde(default = "epochs")]

@@ -72,6 +72,9 @@ impl PpoConfig {
                 return Err(format!("{name}: must be at least 1"));
             }
         }
+        if self.clip.is_nan() || self.clip <= 0.0 {
+            return Err("clip: must be greater than 0".to_owned());
+        }
         self.discounting.check()
     }
 }

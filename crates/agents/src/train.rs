@@ -1,7 +1,7 @@
 //! A training run: gather, learn, look, save, again.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
@@ -106,7 +106,7 @@ pub fn train(
     while !run.is_over() && !setting.stop.load(Ordering::Relaxed) {
         match run.update() {
             Ok(progress) => watch.updated(&progress, config.steps),
-            // Ctrl-C ends passes too. What the update had gathered is gathered anew next time.
+            // What the update had gathered is gathered anew next time.
             Err(AgentError::Env(EnvError::Engine(xla_gym_engine::EngineError::Interrupted))) => {
                 break;
             }
@@ -144,7 +144,11 @@ struct Done {
     environment_seconds: f64,
     learner_seconds: f64,
     best: Option<f64>,
-    /// Validations since the best.
+    /// The last validation, if it was of the policy as it is now.
+    latest: Option<f64>,
+    /// What has to be exceeded by the gain of the configuration, or the run stands still.
+    reference: Option<f64>,
+    /// Validations since that was exceeded.
     since: usize,
     plateau: bool,
 }
@@ -190,7 +194,11 @@ impl<'a> Run<'a> {
             learner,
             training,
             validation,
-            events: Events::create(folder).map_err(cannot)?,
+            events: if resumes {
+                Events::resume(folder, resume_step(&checkpoint)?).map_err(cannot)?
+            } else {
+                Events::create(folder).map_err(cannot)?
+            },
             log: File::options()
                 .create(true)
                 .append(true)
@@ -207,6 +215,11 @@ impl<'a> Run<'a> {
             let text = config.to_toml()?.replace('\n', "  \n");
             run.events.text("configuration", 0, &text).map_err(cannot)?;
             run.imitate(watch)?;
+            if config.imitation.is_some() {
+                watch.doing("trying what was learnt by heart");
+                let validation = run.validate()?;
+                run.write_down(&run.progress(0.0, 1.0, validation, BTreeMap::new()))?;
+            }
             run.save()?;
         }
         Ok(run)
@@ -217,13 +230,12 @@ impl<'a> Run<'a> {
         let Some(how) = &self.config.imitation else { return Ok(()) };
         let begin = Instant::now();
         watch.doing("walking along known orders");
-        let orders = read_demonstrations(&how.orders)?;
+        let orders = read_demonstrations(&self.config.folder.join(&how.orders))?;
         let legal = self.config.environment.legal > 0.0;
         let examples = examples(&self.gatherer, &self.training, legal, &orders)?;
         if examples.actions.is_empty() {
-            let path = how.orders.clone();
-            let message = "it has no order for any of the programs".to_owned();
-            return Err(AgentError::Format { path, message });
+            watch.doing("no order is known for these programs: learning by trial alone");
+            return Ok(());
         }
         let mut luck = luck(self.config.seed, IMITATION);
         let policy = self.learner.policy_mut();
@@ -259,7 +271,11 @@ impl<'a> Run<'a> {
         let mut luck = luck(self.config.seed, UPDATES + self.done.updates);
         let mut figures = self.learner.learn(episodes, &mut luck);
         let learnt = learning.elapsed().as_secs_f64();
+        if !self.learner.policy().parameters().iter().all(|parameter| parameter.is_finite()) {
+            return Err(AgentError::Diverged { update: self.done.updates + 1 });
+        }
         self.done.updates += 1;
+        self.done.latest = None;
         self.done.steps += steps;
         self.done.episodes += orders.len() as u64;
         let over = self.done.steps >= self.config.steps;
@@ -269,7 +285,19 @@ impl<'a> Run<'a> {
         self.done.environment_seconds += gathered;
         self.done.learner_seconds += learnt;
         figures.retain(|_, figure| figure.is_finite());
-        let progress = Progress {
+        let progress = self.progress(episode_return, ratio, validation, figures);
+        self.write_down(&progress)?;
+        Ok(progress)
+    }
+
+    fn progress(
+        &self,
+        episode_return: f64,
+        ratio: f64,
+        validation: Option<f64>,
+        figures: BTreeMap<String, f64>,
+    ) -> Progress {
+        Progress {
             run: self.setting.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             algorithm: self.config.name.clone(),
             seed: self.config.seed,
@@ -281,9 +309,7 @@ impl<'a> Run<'a> {
             ratio,
             validation,
             figures,
-        };
-        self.write_down(&progress)?;
-        Ok(progress)
+        }
     }
 
     /// Which episodes to gather next. Depends on the seed and the number of the update alone.
@@ -343,10 +369,12 @@ impl<'a> Run<'a> {
         let episodes = self.gatherer.gather(&orders, Chooser::Greedy(self.learner.policy()))?;
         let ratio = self.ratio(&episodes);
         let gain = self.config.plateau.as_ref().map_or(0.0, |plateau| plateau.gain);
-        self.done.since = match self.done.best {
-            Some(best) if ratio <= best + gain => self.done.since + 1,
-            _ => 0,
-        };
+        if self.done.reference.is_none_or(|reference| ratio > reference + gain) {
+            (self.done.reference, self.done.since) = (Some(ratio), 0);
+        } else {
+            self.done.since += 1;
+        }
+        self.done.latest = Some(ratio);
         if self.done.best.is_none_or(|best| ratio > best) {
             self.done.best = Some(ratio);
             self.policy(Some(ratio)).write(&self.setting.folder.join(POLICY))?;
@@ -434,17 +462,17 @@ impl<'a> Run<'a> {
             .split_inclusive('\n')
             .take_while(|line| {
                 let progress = serde_json::from_str::<Progress>(line);
-                progress.is_ok_and(|progress| progress.step <= self.done.steps)
+                line.ends_with('\n')
+                    && progress.is_ok_and(|progress| progress.step <= self.done.steps)
             })
             .collect();
         self.log.set_len(kept.len() as u64).map_err(cannot)?;
-        self.events = Events::resume(folder, self.done.steps + 1).map_err(cannot)?;
         Ok(())
     }
 
     fn finish(mut self) -> Result<Trained, AgentError> {
         self.save()?;
-        let last = self.policy(self.done.best);
+        let last = self.policy(self.done.latest);
         let folder = self.setting.folder;
         last.write(&folder.join(LAST))?;
         let policy = folder.join(POLICY);
@@ -476,8 +504,12 @@ impl Done {
             ("run.since".to_owned(), self.since.to_string()),
             ("run.plateau".to_owned(), self.plateau.to_string()),
         ]);
-        if let Some(best) = self.best {
-            words.insert("run.best".to_owned(), best.to_string());
+        for (name, figure) in [
+            ("run.best", self.best),
+            ("run.latest", self.latest),
+            ("run.reference", self.reference),
+        ] {
+            words.extend(figure.map(|figure| (name.to_owned(), figure.to_string())));
         }
         words
     }
@@ -495,10 +527,18 @@ impl Done {
             environment_seconds: float("run.environment-seconds")?,
             learner_seconds: float("run.learner-seconds")?,
             best: float("run.best").ok(),
+            latest: float("run.latest").ok(),
+            reference: float("run.reference").ok(),
             since: tensors.number("run.since")? as usize,
             plateau: tensors.words.get("run.plateau").is_some_and(|word| word == "true"),
         })
     }
+}
+
+/// How far the run is that a checkpoint is of.
+fn resume_step(path: &Path) -> Result<u64, AgentError> {
+    let wrong = |message| AgentError::Format { path: path.to_owned(), message };
+    Tensors::read(path)?.number("run.steps").map_err(wrong)
 }
 
 fn luck(seed: u64, stream: u64) -> ChaCha8Rng {
@@ -527,6 +567,9 @@ fn same_configuration(config: &Config, folder: &Path) -> Result<(), AgentError> 
 /// The world in which a configuration trains.
 pub fn make_world(config: &Config, engine: EngineConfig) -> Result<World, AgentError> {
     let mut found = Benchmarks::find(&config.benchmarks).map_err(EnvError::from)?;
+    // One that is named twice must not be both trained on and kept apart.
+    let mut seen = HashSet::new();
+    found.programs.retain(|program| seen.insert(program.name()));
     found.programs.retain(|program| match program {
         Benchmark::Graph(graph) => graph.counts.instructions <= config.largest,
         _ => true,
@@ -560,6 +603,11 @@ fn divide(config: &Config, world: &World) -> Result<(Vec<usize>, Vec<usize>), Ag
     if apart.len() > most {
         apart = (0..most).map(|index| apart[index * apart.len() / most]).collect();
     }
-    let training = programs.into_iter().filter(|benchmark| !apart.contains(benchmark)).collect();
+    let training: Vec<usize> =
+        programs.into_iter().filter(|benchmark| !apart.contains(benchmark)).collect();
+    if training.is_empty() {
+        let message = "validation.every: no program is left to train on";
+        return Err(AgentError::Config(message.to_owned()));
+    }
     Ok((training, apart))
 }

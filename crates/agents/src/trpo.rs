@@ -74,6 +74,7 @@ impl TrpoConfig {
             ("batch", self.batch),
             ("fisher-rows", self.fisher_rows),
             ("conjugate-steps", self.conjugate_steps),
+            ("attempts", self.attempts),
         ] {
             if value == 0 {
                 return Err(format!("{name}: must be at least 1"));

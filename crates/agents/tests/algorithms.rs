@@ -86,6 +86,7 @@ fn a2c_finds_the_best_order() {
 fn dqn_finds_the_best_order() {
     let changes = [
         "steps=20000",
+        "network.activation=relu",
         "environment.reward.objective=paper",
         "algorithm.batch=64",
         "algorithm.train-every=1",

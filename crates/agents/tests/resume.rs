@@ -21,6 +21,13 @@ fn weights(run: &Path) -> Vec<u32> {
     policy.network.parameters().iter().map(|parameter| parameter.to_bits()).collect()
 }
 
+/// All arrays of a checkpoint, which lie behind its header.
+fn checkpoint(run: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(run.join("checkpoint.safetensors")).unwrap();
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    bytes[8 + header..].to_vec()
+}
+
 fn log(run: &Path) -> Vec<(u64, String)> {
     let text = std::fs::read_to_string(run.join("progress.jsonl")).unwrap();
     let parse = |line: &str| {
@@ -57,6 +64,7 @@ fn check(algorithm: &str, changes: &[&str]) {
     std::fs::write(folder.path().join("wanted.toml"), config.to_toml().unwrap()).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut kills = 0;
+    let mut kills_after_progress = 0;
     while !folder.path().join("done").exists() {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["run_of_the_child", "--exact", "--test-threads=1"])
@@ -70,14 +78,18 @@ fn check(algorithm: &str, changes: &[&str]) {
             std::thread::sleep(Duration::from_secs_f64(rng.random_range(0.1..0.2 + seconds / 3.0)));
             child.kill().unwrap();
             child.wait().unwrap();
+            let log = std::fs::metadata(folder.path().join("run/progress.jsonl"));
+            kills_after_progress += usize::from(log.is_ok_and(|log| log.len() > 0));
             kills += 1;
         } else {
             assert!(child.wait().unwrap().success());
         }
     }
     assert_eq!(kills, 5, "it was over before it had been killed five times");
+    assert!(kills_after_progress >= 2, "{kills_after_progress} of 5 kills after it had begun");
     let run = folder.path().join("run");
     assert_eq!(weights(&run), weights(&undisturbed));
+    assert_eq!(checkpoint(&run), checkpoint(&undisturbed));
     assert_eq!(log(&run), log(&undisturbed));
 }
 

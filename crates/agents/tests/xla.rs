@@ -53,13 +53,11 @@ fn mean_ratio(gatherer: &Gatherer, chooser: Chooser<'_>) -> f64 {
 #[test]
 fn a_short_training_beats_luck_on_graphs_never_seen() {
     let folder = tempfile::tempdir().unwrap();
-    let orders = root().join("data/demonstrations.jsonl");
     let changes = [
         "steps=4096".to_owned(),
         "largest=400".to_owned(),
         "environment.legal=0.0".to_owned(),
         "imitation.epochs=30".to_owned(),
-        format!("imitation.orders={:?}", orders),
     ];
     let config = Config::read(&root().join("configs/general.toml"), &changes).unwrap();
     let engine = EngineConfig::xla().expect("`make build` comes first");

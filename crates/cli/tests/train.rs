@@ -80,10 +80,13 @@ fn ctrl_c_ends_a_run_that_then_goes_on() {
     assert!(ended.stdout.contains("policy"));
     home.run(&["train", "small.toml", "-o", "other", "--steps", "2048", "-q"]).expect(0);
     home.run(&train).expect(0);
-    let weights = |run: &str| home.read(&format!("{run}/checkpoint.safetensors"));
-    // Words such as seconds differ; the numbers are behind them, to the end of the file.
-    let tail = |bytes: Vec<u8>| bytes[bytes.len() - 10_000..].to_vec();
-    assert_eq!(tail(weights("run")), tail(weights("other")));
+    // Words such as seconds differ; all arrays are behind them.
+    let arrays = |run: &str| {
+        let bytes = home.read(&format!("{run}/checkpoint.safetensors"));
+        let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        bytes[8 + header..].to_vec()
+    };
+    assert_eq!(arrays("run"), arrays("other"));
 }
 
 #[test]
@@ -95,12 +98,29 @@ fn what_is_wrong_is_named() {
     let train = |arguments: &[&str]| home.run(&[&["train", "-o", "run"], arguments].concat());
     train(&["missing.toml"]).expect(3).says(&["missing.toml"]);
     train(&["broken.toml"]).expect(2).says(&["broken.toml"]);
+    let nothing_left = train(&["small.toml", "--set", "validation.every=1"]);
+    nothing_left.expect(2).says(&["validation.every"]);
     train(&["small.toml", "--set", "network.hiden=[8]"]).expect(2).says(&["hiden"]);
     train(&["small.toml", "--set", "environment.passes=['nonsense']"])
         .expect(2)
         .says(&["nonsense"]);
     train(&["small.toml", "--benchmarks", "nowhere.hlo"]).expect(3).says(&["nowhere.hlo"]);
     home.run(&["eval", "garbage.safetensors"]).expect(3).says(&["garbage.safetensors"]);
-    home.run(&["eval", "--against", "luck"]).expect(1).says(&["luck", "random"]);
+    home.run(&["eval", "--against", "magic"]).expect(1).says(&["magic", "random"]);
     home.run(&["report", "missing.jsonl", "-o", "page"]).expect(1).says(&["missing.jsonl"]);
+}
+
+/// As the README says: the shipped configuration, on one's own graphs.
+#[test]
+fn the_shipped_configuration_learns_on_other_graphs() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("my_graphs")).unwrap();
+    for name in ["mlp-train", "conditional"] {
+        let file = format!("my_graphs/{name}.hlo.zst");
+        std::fs::copy(common::graph(name), home.path(&file)).unwrap();
+    }
+    let config = common::testdata("../configs/general.toml").to_str().unwrap().to_owned();
+    let train = ["train", &config, "-o", "run", "--benchmarks", "my_graphs", "--steps", "64", "-q"];
+    let trained = home.json(&[&train[..], &["--set", "algorithm.episodes=2"]].concat());
+    assert_eq!(trained["steps"], 128);
 }

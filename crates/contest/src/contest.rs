@@ -10,7 +10,7 @@ use thiserror::Error;
 use xla_gym_agents::{Chooser, Gatherer, Observation, Observer, Order, TrainedPolicy};
 use xla_gym_data::{Benchmark, BenchmarkError, Benchmarks, Side};
 use xla_gym_engine::{
-    EngineConfig,
+    Death, EngineConfig, EngineError,
     protocol::{Fingerprint, PassId},
 };
 use xla_gym_env::{CacheConfig, Env, EnvConfig, EnvError, Start, Walk, World, WorldConfig};
@@ -95,7 +95,7 @@ impl Contest {
         legal: bool,
     ) -> Result<Outcome, ContestError> {
         let passes = match &contestant.way {
-            Way::Walk(policy) => policy.interface.passes.clone(),
+            Way::Walk(policy) | Way::Luck(policy) => policy.interface.passes.clone(),
             _ => Vec::new(),
         };
         let world = self.world(passes)?;
@@ -140,7 +140,9 @@ impl Contest {
             look(world, graph, method, first, policy, contestant.seed, budget, legal)
         };
         match &contestant.way {
-            Way::Walk(policy) => walk(world, graph, contestant, policy, budget, legal),
+            Way::Walk(policy) | Way::Luck(policy) => {
+                walk(world, graph, contestant, policy, budget, legal)
+            }
             Way::Guided(policy, method) => {
                 let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(policy.guide(world));
                 search(*method, coreset(world.engine()), Some(guide))
@@ -181,12 +183,18 @@ impl Contest {
         let through = match known {
             Some(through) => through,
             None => {
-                let through = world.replaced(walk.session()?).ok();
+                let through = match world.replaced(walk.session()?) {
+                    Ok(through) => Some(through),
+                    Err(EngineError::Refused { .. }) => None,
+                    Err(EngineError::Died { death: Death::Signal { .. }, .. }) => None,
+                    // No word of the compiler's about this program.
+                    Err(error) => return Err(EnvError::from(error).into()),
+                };
                 lock(&self.legal).insert(key, through);
                 through
             }
         };
-        outcome.kernels = through.map(|(_, kernels)| kernels);
+        outcome.kernels = Some(through.map_or(defaults.kernels_initial, |(_, kernels)| kernels));
         let result = through.map_or(initial, |(operations, _)| operations);
         outcome.legal = Some(Counts3 { initial, default, result });
         Ok(())
@@ -236,7 +244,11 @@ fn walk(
     }
     let gatherer = Gatherer { world: world.clone(), config, observer, mask: true };
     let order = Order { benchmark: graph, legal, seed: contestant.seed, stream: 0 };
-    let episode = gatherer.play(order, Chooser::Greedy(&policy.network))?;
+    let chooser = match contestant.way {
+        Way::Luck(_) => Chooser::Random,
+        _ => Chooser::Greedy(&policy.network),
+    };
+    let episode = gatherer.play(order, chooser)?;
     let pass = |action: &usize| world.actions()[*action];
     Ok(Found {
         passes: episode.best_path.iter().map(pass).collect(),

@@ -22,6 +22,8 @@ pub struct Contestant {
 pub enum Way {
     /// A policy walks once and always takes what it puts first.
     Walk(Arc<TrainedPolicy>),
+    /// The same passes and as many steps, but every step by luck.
+    Luck(Arc<TrainedPolicy>),
     /// A search asks a policy which passes look promising. It begins with the policy's walk, then
     /// come orders that did well on training graphs.
     Guided(Arc<TrainedPolicy>, Method),
@@ -39,14 +41,14 @@ impl Contestant {
         match self.way {
             Way::Walk(_) => Kind::Rollout,
             Way::Guided(..) => Kind::Search,
-            Way::Plain(_) | Way::Coreset(_) | Way::Default => Kind::Baseline,
+            Way::Luck(_) | Way::Plain(_) | Way::Coreset(_) | Way::Default => Kind::Baseline,
         }
     }
 
     /// The policy behind it, if there is one.
     pub fn policy(&self) -> Option<&TrainedPolicy> {
         match &self.way {
-            Way::Walk(policy) | Way::Guided(policy, _) => Some(policy),
+            Way::Walk(policy) | Way::Luck(policy) | Way::Guided(policy, _) => Some(policy),
             _ => None,
         }
     }

@@ -172,13 +172,18 @@ impl Env {
     /// Begins an episode on the given benchmark.
     pub fn reset_to(&mut self, benchmark: usize, seed: Option<u64>) -> Result<(), EnvError> {
         self.seed(seed);
-        if benchmark >= self.world.len() {
-            let count = self.world.len();
-            return Err(EnvError::Config(format!(
-                "there is no benchmark {benchmark}; there are {count}, counted from 0"
-            )));
-        }
+        self.check_benchmark(benchmark)?;
         self.begin(benchmark)
+    }
+
+    fn check_benchmark(&self, benchmark: usize) -> Result<(), EnvError> {
+        let count = self.world.len();
+        if benchmark < count {
+            return Ok(());
+        }
+        Err(EnvError::Config(format!(
+            "there is no benchmark {benchmark}; there are {count}, counted from 0"
+        )))
     }
 
     fn seed(&mut self, seed: Option<u64>) {
@@ -194,6 +199,8 @@ impl Env {
     /// [`World::legalising`]. Operations there are those that the back end will see.
     pub fn reset_to_legal(&mut self, benchmark: usize, seed: Option<u64>) -> Result<(), EnvError> {
         self.seed(seed);
+        self.check_benchmark(benchmark)?;
+        self.episode = None;
         let passes = self.world.legalising(benchmark)?;
         let walk = Walk::begin_after(&self.world, benchmark, &passes)?;
         self.begin_at(walk, true);

@@ -14,6 +14,8 @@ pub struct Defaults {
     pub legal_initial: u64,
     /// `D′`: before layout assignment.
     pub legal: u64,
+    /// At the end, without the optional passes.
+    pub kernels_initial: u64,
     /// At the end.
     pub kernels: u64,
 }
@@ -142,15 +144,21 @@ impl Potential {
 }
 
 impl Defaults {
-    /// Operations that XLA's own order removes; at least one, so that it can be divided by.
+    /// Operations that XLA's own order removes. Where it removes nothing, all of them: something to
+    /// divide by that does not make one graph count for more than the others.
     pub fn reduction(&self) -> f64 {
-        (self.initial as f64 - self.optimised as f64).max(1.0)
+        reduction(self.initial, self.optimised)
     }
 
     /// The same before layout assignment.
     pub fn legal_reduction(&self) -> f64 {
-        (self.legal_initial as f64 - self.legal as f64).max(1.0)
+        reduction(self.legal_initial, self.legal)
     }
+}
+
+fn reduction(initial: u64, default: u64) -> f64 {
+    let removed = if initial > default { initial - default } else { initial };
+    removed.max(1) as f64
 }
 
 #[cfg(test)]

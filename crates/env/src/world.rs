@@ -10,7 +10,9 @@ use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source,
     protocol::{Observation, Observe, PROTOCOL_VERSION, PassId},
 };
-use xla_gym_score::{OPTIONAL, Start, apply_all, default_passes, run_default, start_session};
+use xla_gym_score::{
+    OPTIONAL, Start, apply_all, default_passes, own_option, run_default, start_session,
+};
 use xla_gym_transitions::{Config as CacheConfig, State, Transitions};
 
 use crate::{
@@ -217,6 +219,7 @@ impl World {
                 initial: baseline.initial,
                 optimised: baseline.optimised,
                 legal_initial: baseline.legal_initial,
+                kernels_initial: baseline.kernels_without_optional,
                 legal: baseline.legal_default,
                 kernels: baseline.kernels,
             },
@@ -236,6 +239,7 @@ impl World {
         let bare = run_default(&mut emitted, &optional())?;
         Ok(Defaults {
             legal_initial: bare.middle.operations,
+            kernels_initial: bare.end.operations,
             initial: self.start_state(benchmark)?.counts.operations,
             optimised: seen.counts.unwrap_or_default().operations,
             legal: default.middle.operations,
@@ -259,7 +263,8 @@ impl World {
         }
         let run = run_default(&mut self.session(benchmark)?, &optional())?;
         let changed = run.passes[..run.passes_before_layout].iter().filter(|pass| pass.changed);
-        let passes = changed.filter_map(|pass| self.engine.pass(&pass.pass).ok()).collect();
+        let passes =
+            changed.filter_map(|pass| self.engine.pass(own_option(&pass.pass)).ok()).collect();
         Ok(program.legalising.get_or_init(|| passes).clone())
     }
 

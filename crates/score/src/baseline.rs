@@ -63,14 +63,17 @@ pub fn default_passes(session: &Session, default: &DefaultRun) -> Result<Vec<Pas
     default.passes[..default.passes_before_layout]
         .iter()
         .filter(|pass| is_optimisation(&pass.pass))
-        .map(|pass| {
-            session.engine().pass(match pass.pass.as_str() {
-                // The CPU compiler inlines only what is called once.
-                "call-inliner" => "call-inliner:single-call-site",
-                name => name,
-            })
-        })
+        .map(|pass| session.engine().pass(own_option(&pass.pass)))
         .collect()
+}
+
+/// The pass of ours that has the options with which XLA's CPU compiler runs one of its passes.
+pub fn own_option(pass: &str) -> &str {
+    match pass {
+        // It inlines only what is called once.
+        "call-inliner" => "call-inliner:single-call-site",
+        name => name,
+    }
 }
 
 /// The same by XLA itself: the real pipeline with every pass switched off that its own run

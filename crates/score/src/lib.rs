@@ -20,6 +20,6 @@ mod baseline;
 mod roles;
 mod score;
 
-pub use baseline::{DefaultRun, default_passes, run_default, run_without_legalisation};
+pub use baseline::{DefaultRun, default_passes, own_option, run_default, run_without_legalisation};
 pub use roles::{NORMALISING, OPTIMISATION, OPTIONAL, is_optimisation};
 pub use score::{Kernels, Ratio, Score, Start, apply_all, score, start_session};

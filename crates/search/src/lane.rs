@@ -158,7 +158,10 @@ impl<'a> Lane<'a> {
         let weights = self.shared.policy.as_ref()?.weigh(walk, self.passes());
         let choices = self.passes().iter().copied().zip(weights);
         let useful = choices.filter(|(pass, _)| !self.is_useless(walk, *pass));
-        useful.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(pass, _)| pass)
+        // The first among equals, as where an agent walks.
+        let better =
+            |best: (PassId, f64), next: (PassId, f64)| if next.1 > best.1 { next } else { best };
+        useful.reduce(better).map(|(pass, _)| pass)
     }
 
     /// A pass at random by its weight; none if no pass does anything.

@@ -54,11 +54,13 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_values_t = [64])]
     budget: Vec<u64>,
 
-    /// Who else takes part: default, random, greedy, beam, mcts, evolve, coreset, coreset+evolve.
+    /// Who else takes part: default, random, greedy, beam, mcts, evolve, coreset, coreset+evolve, or
+    /// luck (one walk by luck with the passes of the first policy).
     #[arg(long, value_delimiter = ',', default_values_t = ["default", "random", "greedy", "beam", "coreset"].map(str::to_owned))]
     against: Vec<String>,
 
-    /// Let policies guide searches by these methods too: beam, mcts, evolve.
+    /// Let policies guide searches by these methods too: beam, mcts, evolve. They begin with the
+    /// policy's walk, then come the orders of the coreset.
     #[arg(long, value_delimiter = ',')]
     guided: Vec<String>,
 
@@ -100,14 +102,10 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         Some(path) if path.exists() => read_outcomes(path)?,
         _ => Vec::new(),
     };
+    // What lacks a legal ratio that is wanted now is done again.
+    outcomes.retain(|outcome| args.no_legal || outcome.legal.is_some());
     let done: HashSet<Key> = outcomes.iter().map(key).collect();
-    let file = args.output.as_ref().map(|path| {
-        File::options()
-            .create(true)
-            .append(true)
-            .open(path)
-            .with_context(|| format!("{} cannot be written", path.display()))
-    });
+    let file = args.output.as_ref().map(|path| append_to(path));
     let file = Mutex::new(file.transpose()?);
     let progress = context.progress();
     progress.doing("competing");
@@ -163,6 +161,16 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+/// Opens a file to go on with, without a last line that was cut off.
+fn append_to(path: &Path) -> Result<File> {
+    let cannot = || format!("{} cannot be written", path.display());
+    let file = File::options().create(true).append(true).open(path).with_context(cannot)?;
+    let text = std::fs::read(path).with_context(cannot)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    file.set_len(whole as u64).with_context(cannot)?;
+    Ok(file)
+}
+
 type Key = (String, String, String, u64, u64);
 
 fn key(outcome: &Outcome) -> Key {
@@ -178,7 +186,9 @@ pub fn read_outcomes(path: &Path) -> Result<Vec<Outcome>> {
         serde_json::from_str(line)
             .with_context(|| format!("{}, line {}", path.display(), number + 1))
     };
-    text.lines().enumerate().map(parse).collect()
+    // The last line may have been cut off by a kill.
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    text[..whole].lines().enumerate().map(parse).collect()
 }
 
 fn contestants(args: &Args) -> Result<Vec<Contestant>> {
@@ -206,6 +216,14 @@ fn contestants(args: &Args) -> Result<Vec<Contestant>> {
         let (way, lucky) = match name.as_str() {
             "none" => continue,
             "default" => (Way::Default, false),
+            "luck" => {
+                let policy = all.iter().find_map(|contestant| match &contestant.way {
+                    Way::Walk(policy) => Some(policy.clone()),
+                    _ => None,
+                });
+                let policy = policy.context("luck needs a policy whose passes it takes")?;
+                (Way::Luck(policy), true)
+            }
             "coreset" => (Way::Coreset(Method::Coreset), false),
             other => match other.strip_prefix("coreset+") {
                 Some(other) => (Way::Coreset(method(other)?), true),
@@ -215,6 +233,13 @@ fn contestants(args: &Args) -> Result<Vec<Contestant>> {
         let seeds = if lucky { &args.seeds[..] } else { &[0][..] };
         for &seed in seeds {
             all.push(Contestant { name: name.clone(), seed, way: way.clone() });
+        }
+    }
+    let mut names = HashSet::new();
+    for contestant in &all {
+        if !names.insert((&contestant.name, contestant.kind(), contestant.seed)) {
+            let Contestant { name, seed, .. } = contestant;
+            bail!("there are two contestants {name} with seed {seed}: give them different names");
         }
     }
     if all.is_empty() {
