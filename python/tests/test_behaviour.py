@@ -378,6 +378,8 @@ INTERRUPT = """
 import json, os, signal, sys, threading, time
 import gymnasium, numpy, xla_gym
 
+# A shell that starts tests in the background leaves Ctrl-C ignored; here it must work.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 kind, locs = sys.argv[1], json.loads(sys.argv[2])
 generator = numpy.random.default_rng(0)
 arguments = {"benchmark_locs": locs, "traj_limit": 10**6, "cache_memory": 1 << 20}
