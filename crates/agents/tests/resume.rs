@@ -60,9 +60,10 @@ fn check(algorithm: &str, changes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let config = config(&programs(folder.path()), algorithm, changes);
     let undisturbed = folder.path().join("undisturbed");
-    let seconds = trained(&config, &undisturbed).seconds;
+    trained(&config, &undisturbed);
     std::fs::write(folder.path().join("wanted.toml"), config.to_toml().unwrap()).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let progress = folder.path().join("run/progress.jsonl");
     let mut kills = 0;
     let mut kills_after_progress = 0;
     while !folder.path().join("done").exists() {
@@ -74,12 +75,16 @@ fn check(algorithm: &str, changes: &[&str]) {
             .spawn()
             .unwrap();
         if kills < 5 {
-            // Somewhere in the first third of what there is to do.
-            std::thread::sleep(Duration::from_secs_f64(rng.random_range(0.1..0.2 + seconds / 3.0)));
+            // The first kill hits the start, the others come soon after something was done.
+            let size = || std::fs::metadata(&progress).map_or(0, |file| file.len());
+            let before = size();
+            while kills > 0 && size() == before && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(rng.random_range(0..60)));
             child.kill().unwrap();
             child.wait().unwrap();
-            let log = std::fs::metadata(folder.path().join("run/progress.jsonl"));
-            kills_after_progress += usize::from(log.is_ok_and(|log| log.len() > 0));
+            kills_after_progress += usize::from(size() > 0);
             kills += 1;
         } else {
             assert!(child.wait().unwrap().success());
