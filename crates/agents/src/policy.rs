@@ -7,7 +7,7 @@ use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{State, View, Walk, World};
 use xla_gym_nn::{Mlp, Shape, Space};
 
-use crate::{choice, error::AgentError, tensors::Tensors};
+use crate::{choice, error::AgentError, shipped::Shipped, tensors::Tensors};
 
 /// Says that a file is a policy, and of which kind.
 const FORMAT: &str = "xla-gym-policy 1";
@@ -95,6 +95,22 @@ impl TrainedPolicy {
     pub fn read(path: &Path) -> Result<TrainedPolicy, AgentError> {
         let wrong = |message| AgentError::Format { path: path.to_owned(), message };
         TrainedPolicy::from_tensors(&Tensors::read(path)?).map_err(wrong)
+    }
+
+    /// One that comes with the software, by its name, or one from a file.
+    pub fn find(name: &str) -> Result<TrainedPolicy, AgentError> {
+        let shipped = Shipped::ALL.into_iter().find(|shipped| shipped.name() == name);
+        match shipped.and_then(Shipped::policy) {
+            Some(policy) => Ok(policy.clone()),
+            None => TrainedPolicy::read(Path::new(name)),
+        }
+    }
+
+    /// Tells its weights from others: 64 bits of FNV-1a.
+    pub fn fingerprint(&self) -> String {
+        let bytes = self.network.parameters().iter().flat_map(|p| p.to_le_bytes());
+        let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        format!("{:016x}", bytes.fold(0xcbf2_9ce4_8422_2325, step))
     }
 
     /// Reads the content of a file.

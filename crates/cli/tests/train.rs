@@ -58,6 +58,24 @@ fn train_then_evaluate_then_report() {
     // What is done is not done again.
     home.json(&eval);
     assert_eq!(String::from_utf8(home.read("out.jsonl")).unwrap(), outcomes);
+    // But a policy that was trained anew is another one.
+    std::fs::remove_dir_all(home.path("run")).unwrap();
+    home.run(&[
+        "train",
+        "small.toml",
+        "-o",
+        "run",
+        "--seed",
+        "3",
+        "--set",
+        "network.hidden=[8]",
+        "-q",
+    ])
+    .expect(0);
+    home.json(&eval);
+    let again = String::from_utf8(home.read("out.jsonl")).unwrap();
+    let of = |text: &str| text.lines().filter(|line| line.contains("\"mine\"")).count();
+    assert_eq!(of(&again), 2 * of(&outcomes));
 
     home.run(&["report", "out.jsonl", "--run", "run", "-o", "page"]).expect(0);
     let page = String::from_utf8(home.read("page/index.html")).unwrap();

@@ -8,7 +8,7 @@ use std::{
 
 use thiserror::Error;
 use xla_gym_agents::{Chooser, Gatherer, Observation, Observer, Order, TrainedPolicy};
-use xla_gym_data::{Benchmark, BenchmarkError, Benchmarks, Side};
+use xla_gym_data::{BenchmarkError, Benchmarks};
 use xla_gym_engine::{
     Death, EngineConfig, EngineError,
     protocol::{Fingerprint, PassId},
@@ -107,10 +107,11 @@ impl Contest {
             |result| Counts3 { initial: defaults.initial, default: defaults.optimised, result };
         let mut outcome = Outcome {
             graph: self.name(graph),
-            splits: splits(&self.programs.programs[graph]),
+            splits: self.programs.programs[graph].test_splits(),
             contestant: contestant.name.clone(),
             kind: contestant.kind(),
             seed: contestant.seed,
+            weights: contestant.weights(),
             budget,
             charged: found.charged,
             order: counts(found.operations),
@@ -294,19 +295,6 @@ fn look(
         end: None,
         charged: found.passes,
     })
-}
-
-/// The splits of which a program is on the test side.
-fn splits(program: &Benchmark) -> Vec<String> {
-    match program {
-        Benchmark::Graph(graph) => graph
-            .splits
-            .iter()
-            .filter(|(_, side)| **side == Side::Test)
-            .map(|(split, _)| split.to_string())
-            .collect(),
-        _ => vec!["own".to_owned()],
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

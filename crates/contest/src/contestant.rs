@@ -45,6 +45,11 @@ impl Contestant {
         }
     }
 
+    /// Tells the weights behind it from others, if there are any.
+    pub fn weights(&self) -> Option<String> {
+        self.policy().map(TrainedPolicy::fingerprint)
+    }
+
     /// The policy behind it, if there is one.
     pub fn policy(&self) -> Option<&TrainedPolicy> {
         match &self.way {

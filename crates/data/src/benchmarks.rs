@@ -44,6 +44,17 @@ impl Benchmark {
         })
     }
 
+    /// The splits of which it is on the test side; a user's own program is of the split `own`.
+    pub fn test_splits(&self) -> Vec<String> {
+        match self {
+            Benchmark::Graph(graph) => {
+                let tested = graph.splits.iter().filter(|(_, side)| **side == Side::Test);
+                tested.map(|(split, _)| split.to_string()).collect()
+            }
+            _ => vec!["own".to_owned()],
+        }
+    }
+
     /// What XLA's own pipeline makes of it, where the manifest says.
     pub fn baseline(&self) -> Option<&'static Baseline> {
         match self {

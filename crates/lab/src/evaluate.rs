@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
-use xla_gym_data::{Benchmark, Benchmarks, Side};
+use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{EngineConfig, on_all_cores};
 use xla_gym_env::{Start, World, WorldConfig};
 use xla_gym_optimize::{Figure, Judge, Objective, Task, optimize};
@@ -203,15 +203,7 @@ fn evaluate(
     };
     let found = Benchmarks { programs: vec![program.clone()], skipped: Vec::new() };
     let judge = Judge::new(&Arc::new(World::with_programs(config, found)?), 0)?;
-    let splits = match program {
-        Benchmark::Graph(graph) => graph
-            .splits
-            .iter()
-            .filter(|(_, side)| **side == Side::Test)
-            .map(|(split, _)| split.to_string())
-            .collect(),
-        _ => vec!["own".to_owned()],
-    };
+    let splits = program.test_splits();
     for (graph, method, objective, budget, seed) in tasks {
         let (coreset, name) = match method.strip_prefix("coreset+") {
             Some(name) => (true, name),

@@ -1,13 +1,9 @@
 //! The search for better orders, and what a recipe says.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use pyo3::{prelude::*, types::PyBytes};
-use xla_gym_agents::{Guide, Shipped, TrainedPolicy};
+use xla_gym_agents::{Guide, TrainedPolicy};
 use xla_gym_engine::protocol::Form;
 use xla_gym_env::World;
 use xla_gym_optimize::{Judge, OptimizeError, Task, apply, explain, optimize, optimize_with_store};
@@ -22,14 +18,8 @@ use crate::{
 
 /// A policy by its name, or from a file.
 fn guide(name: &str, world: &World) -> PyResult<Guide> {
-    let shipped = Shipped::ALL.into_iter().find(|shipped| shipped.name() == name);
-    match shipped.and_then(Shipped::policy) {
-        Some(policy) => Ok(policy.guide(world)),
-        None => match TrainedPolicy::read(Path::new(name)) {
-            Ok(policy) => Ok(policy.guide(world)),
-            Err(error) => Err(ConfigError::new_err(error.to_string())),
-        },
-    }
+    let policy = TrainedPolicy::find(name);
+    Ok(policy.map_err(|error| ConfigError::new_err(error.to_string()))?.guide(world))
 }
 
 /// Finds the best order for a benchmark. The recipe as JSON, the program after the passes as a

@@ -120,6 +120,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                     contestant.name.clone(),
                     contestant.kind().to_string(),
                     contestant.seed,
+                    contestant.weights(),
                     budget,
                 );
                 if done.contains(&key) || stop.load(Ordering::Relaxed) {
@@ -171,11 +172,12 @@ fn append_to(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-type Key = (String, String, String, u64, u64);
+/// Graph, contestant, kind, seed, weights, budget. A policy that was trained anew is another one.
+type Key = (String, String, String, u64, Option<String>, u64);
 
 fn key(outcome: &Outcome) -> Key {
-    let Outcome { graph, contestant, kind, seed, budget, .. } = outcome;
-    (graph.clone(), contestant.clone(), kind.to_string(), *seed, *budget)
+    let Outcome { graph, contestant, kind, seed, weights, budget, .. } = outcome;
+    (graph.clone(), contestant.clone(), kind.to_string(), *seed, weights.clone(), *budget)
 }
 
 /// Reads outcomes that were written before.

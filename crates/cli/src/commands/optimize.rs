@@ -1,7 +1,7 @@
 //! `xla-gym optimize`
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
-use xla_gym_agents::{Shipped, TrainedPolicy};
+use xla_gym_agents::TrainedPolicy;
 use xla_gym_env::{Start, World};
 use xla_gym_optimize::{
     Answer, Figures, Judge, Objective, Remembered, Task, optimize, optimize_with_store, summary,
@@ -130,11 +130,7 @@ fn guide(name: &str, world: &World) -> Result<Option<Arc<dyn Policy>>> {
     if name == "none" {
         return Ok(None);
     }
-    let shipped = Shipped::ALL.into_iter().find(|shipped| shipped.name() == name);
-    let guide = match shipped.and_then(Shipped::policy) {
-        Some(policy) => policy.guide(world),
-        None => TrainedPolicy::read(Path::new(name))?.guide(world),
-    };
+    let guide = TrainedPolicy::find(name)?.guide(world);
     Ok(Some(Arc::new(guide)))
 }
 

@@ -62,6 +62,9 @@ pub struct Outcome {
     pub kind: Kind,
     /// The seed of this attempt.
     pub seed: u64,
+    /// Which weights, where a policy had a part in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
     /// How many runs of passes were allowed.
     pub budget: u64,
     /// How many were used.
