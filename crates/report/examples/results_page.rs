@@ -98,6 +98,7 @@ fn attempt(
             contestant: name.to_owned(),
             kind,
             seed,
+            weights: None,
             budget,
             charged: budget,
             order,
