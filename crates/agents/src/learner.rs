@@ -31,6 +31,11 @@ pub trait Learner: Send + Sync {
     /// How many episodes to gather before it learns again.
     fn episodes(&self) -> usize;
 
+    /// How many of them are on the same program.
+    fn rivals(&self) -> usize {
+        1
+    }
+
     /// How actions are chosen, after a share of all steps.
     fn chooser(&self, share: f64) -> Chooser<'_>;
 

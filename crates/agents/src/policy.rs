@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
 use xla_gym_engine::protocol::PassId;
-use xla_gym_env::{State, View, Walk, World};
+use xla_gym_env::{Seen, State, View, Walk, World};
 use xla_gym_nn::{Mlp, Shape, Space};
 
 use crate::{choice, error::AgentError, shipped::Shipped, tensors::Tensors};
@@ -183,17 +183,19 @@ impl Guide {
 
     /// Logits for all passes of the policy, where a walk stands.
     fn logits(&self, walk: &Walk) -> Vec<f32> {
-        let (start, state) = (self.translate(walk.start()), self.translate(walk.state()));
+        let (start, state) = (&self.translate(walk.start()), &self.translate(walk.state()));
         let number = |pass: PassId| self.outputs.get(usize::from(pass.0)).copied().flatten();
         let applied: Vec<usize> = walk.steps().filter_map(number).collect();
-        let mut seen = vec![0.0; self.policy.network.shape().inputs];
-        let mut rest = &mut seen[..];
+        let fewest = walk.fewest();
+        let seen = Seen { start, state, fewest, taken: &applied, applied: &applied };
+        let mut row = vec![0.0; self.policy.network.shape().inputs];
+        let mut rest = &mut row[..];
         for (view, length) in self.policy.interface.bounds() {
             let (now, later) = rest.split_at_mut(length);
-            view.write(&start, &state, &applied, &applied, now);
+            view.write(&seen, now);
             rest = later;
         }
-        self.policy.network.infer(&seen, &mut Space::default()).to_vec()
+        self.policy.network.infer(&row, &mut Space::default()).to_vec()
     }
 }
 

@@ -1,6 +1,8 @@
 //! Proximal policy optimisation: several passes over the same experience, as long as the policy
 //! stays close to the one that gathered it.
 
+use std::collections::BTreeMap;
+
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,10 @@ use crate::{
 pub struct PpoConfig {
     /// Episodes before each update.
     pub episodes: usize,
+    /// How many of them are on the same program. If more than one, the advantages of those are
+    /// shifted and scaled to mean 0 and deviation 1 among each other: a walk is compared with other
+    /// walks on its program, and no program counts for more than another.
+    pub rivals: usize,
     /// Rows of experience in each step of the optimiser.
     pub batch: usize,
     /// Passes over the experience in each update.
@@ -48,6 +54,7 @@ impl Default for PpoConfig {
     fn default() -> PpoConfig {
         PpoConfig {
             episodes: 32,
+            rivals: 1,
             batch: 256,
             epochs: 10,
             learning_rate: 3e-4,
@@ -65,9 +72,12 @@ impl Default for PpoConfig {
 impl PpoConfig {
     /// Says what is wrong.
     pub fn check(&self) -> Result<(), String> {
-        for (name, value) in
-            [("episodes", self.episodes), ("batch", self.batch), ("epochs", self.epochs)]
-        {
+        for (name, value) in [
+            ("episodes", self.episodes),
+            ("rivals", self.rivals),
+            ("batch", self.batch),
+            ("epochs", self.epochs),
+        ] {
             if value == 0 {
                 return Err(format!("{name}: must be at least 1"));
             }
@@ -131,6 +141,24 @@ impl Ppo {
     }
 }
 
+/// Shifts and scales the advantages of all episodes on a program to mean 0 and deviation 1.
+fn compare_rivals(episodes: &[Episode], advantages: &mut [f32]) {
+    let mut programs: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
+    let mut begin = 0;
+    for episode in episodes {
+        let rows = programs.entry((episode.benchmark, episode.legal)).or_default();
+        rows.extend(begin..begin + episode.len());
+        begin += episode.len();
+    }
+    for rows in programs.values() {
+        let mut compared: Vec<f32> = rows.iter().map(|row| advantages[*row]).collect();
+        normalise(&mut compared);
+        for (row, advantage) in rows.iter().zip(compared) {
+            advantages[*row] = advantage;
+        }
+    }
+}
+
 /// Sums over the steps of an update.
 #[derive(Default)]
 struct Sums {
@@ -148,12 +176,19 @@ impl Learner for Ppo {
         self.config.episodes
     }
 
+    fn rivals(&self) -> usize {
+        self.config.rivals
+    }
+
     fn chooser(&self, _: f64) -> Chooser<'_> {
         Chooser::Sampled(&self.networks.actor)
     }
 
     fn learn(&mut self, episodes: Vec<Episode>, luck: &mut ChaCha8Rng) -> Figures {
-        let experience = self.networks.experience(&episodes, self.config.discounting);
+        let mut experience = self.networks.experience(&episodes, self.config.discounting);
+        if self.config.rivals > 1 {
+            compare_rivals(&episodes, &mut experience.advantages);
+        }
         let mut rows: Vec<usize> = (0..experience.len()).collect();
         let mut sums = Sums::default();
         'update: for _ in 0..self.config.epochs {
@@ -254,6 +289,22 @@ mod tests {
         }
         let moved = ppo.policy().parameters().iter().zip(first.parameters());
         assert!(moved.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) > 1e-4);
+    }
+
+    #[test]
+    fn rivals_are_compared_with_one_another() {
+        let on = |benchmark, steps| Episode {
+            benchmark,
+            actions: vec![0; steps],
+            ..Episode::default()
+        };
+        // Two walks on a program that pays well and two on one that pays badly.
+        let episodes = [on(7, 2), on(3, 1), on(7, 1), on(3, 2)];
+        let mut advantages = [101.0, 102.0, 0.1, 103.0, 0.2, 0.3];
+        compare_rivals(&episodes, &mut advantages);
+        for (advantage, expected) in advantages.iter().zip([-1.0, 0.0, -1.0, 1.0, 0.0, 1.0]) {
+            assert!((advantage - expected).abs() < 1e-4, "{advantages:?}");
+        }
     }
 
     #[test]

@@ -319,14 +319,15 @@ impl<'a> Run<'a> {
         let open = if curriculum > 0.0 { 0.2 + 0.8 * (share / curriculum) } else { 1.0 };
         let open = (self.training.len() as f64 * open.min(1.0)).ceil() as usize;
         let open = open.clamp(1, self.training.len());
-        let mut orders: Vec<Order> = (0..self.learner.episodes() as u64)
-            .map(|episode| Order {
-                benchmark: self.training[luck.random_range(0..open)],
-                legal: luck.random_bool(self.config.environment.legal),
-                seed: self.config.seed,
-                stream: self.done.episodes + episode,
-            })
-            .collect();
+        let mut orders: Vec<Order> = Vec::with_capacity(self.learner.episodes());
+        while orders.len() < self.learner.episodes() {
+            let benchmark = self.training[luck.random_range(0..open)];
+            let legal = luck.random_bool(self.config.environment.legal);
+            for _ in 0..self.learner.rivals() {
+                let stream = self.done.episodes + orders.len() as u64;
+                orders.push(Order { benchmark, legal, seed: self.config.seed, stream });
+            }
+        }
         // The largest first, so that all cores are busy to the end. They stand at the end of the list.
         let size = |benchmark: usize| self.training.iter().position(|other| *other == benchmark);
         orders.sort_by_key(|order| std::cmp::Reverse(size(order.benchmark)));

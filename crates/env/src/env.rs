@@ -15,7 +15,7 @@ use crate::{
     mask::Useless,
     reward::AtEnd,
     sampler::Sampling,
-    view::{Bounds, View},
+    view::{Bounds, Seen, View},
     walk::Walk,
     world::World,
 };
@@ -458,8 +458,14 @@ impl Env {
     /// Writes a view of the current state into a slice of the length that [`Env::bounds`] says.
     pub fn write(&self, view: View, out: &mut [f32]) -> Result<(), EnvError> {
         let episode = self.running()?;
-        let applied = episode.walk.applied();
-        view.write(&episode.start, episode.walk.state(), &episode.actions, &applied, out);
+        let seen = Seen {
+            start: &episode.start,
+            state: episode.walk.state(),
+            fewest: episode.walk.fewest(),
+            taken: &episode.actions,
+            applied: &episode.walk.applied(),
+        };
+        view.write(&seen, out);
         Ok(())
     }
 

@@ -35,7 +35,7 @@ pub use picture::{Picture, plot};
 pub use reward::{AtEnd, Defaults, Objective, Potential, Reward};
 pub use sampler::Sampler;
 pub use vector::{VectorEnv, VectorStep};
-pub use view::{Bounds, COST_FEATURES, View};
+pub use view::{Bounds, COST_FEATURES, Seen, View};
 pub use walk::{Stepped, Walk};
 pub use world::{World, WorldConfig};
 pub use xla_gym_score::Start;

@@ -57,9 +57,16 @@ pub enum Objective {
     /// XLA's own order removes: an episode's sum is the order ratio of its best state, and looking
     /// around costs nothing.
     Record,
+    /// The same by logarithms: by how much this step raised `ln(0.1 + ratio)` of the best state.
+    /// What is missing to XLA's own order counts for more than what goes beyond it, as it does in a
+    /// geometric mean, and graphs on which XLA's own order removes little do not drown the others.
+    LogRecord,
     /// Nothing.
     Nothing,
 }
+
+/// What is added to a ratio before the logarithm of [`Objective::LogRecord`].
+const RATIO_OFFSET: f64 = 0.1;
 
 /// `φ(s) = −(flop_weight · FLOP(s) + transcendental_weight · transcendental(s))`, as a share of the
 /// same sum at the start, so that graphs of all sizes count alike and φ of the start is −1.
@@ -115,6 +122,14 @@ impl Reward {
             Objective::Record => {
                 (fewest as f64 - operations(after)).max(0.0) / default_reduction.unwrap_or(initial)
             }
+            Objective::LogRecord => {
+                let removed = |left: f64| (initial - left).max(0.0);
+                let worth = |left: f64| {
+                    (RATIO_OFFSET + removed(left) / default_reduction.unwrap_or(initial)).ln()
+                };
+                let fewest = fewest as f64;
+                worth(fewest.min(operations(after))) - worth(fewest)
+            }
             Objective::Nothing => 0.0,
         };
         let shaping = self.shaping.map_or(0.0, |potential| {
@@ -125,7 +140,10 @@ impl Reward {
 
     /// Whether [`Defaults`] are needed at every step.
     pub fn needs_default(&self) -> bool {
-        matches!(self.objective, Objective::OverDefault | Objective::Record)
+        matches!(
+            self.objective,
+            Objective::OverDefault | Objective::Record | Objective::LogRecord
+        )
     }
 }
 
@@ -183,6 +201,8 @@ mod tests {
             reward.step(&start, &start, &after, 90, Some(40.0), false)
         };
         assert_eq!(pay(Objective::Record), 0.25);
+        // From 10 of the 40 removed to 20 of them.
+        assert!((pay(Objective::LogRecord) - (0.6_f64 / 0.35).ln()).abs() < 1e-12);
         assert_eq!(pay(Objective::Paper), -0.8);
         assert_eq!(pay(Objective::Difference), 0.2);
         assert_eq!(pay(Objective::OverDefault), 0.5);

@@ -6,6 +6,9 @@ use xla_gym_transitions::State;
 /// The length of [`View::Cost`].
 pub const COST_FEATURES: usize = 8;
 
+/// The length of [`View::Size`].
+const SIZE_FEATURES: usize = 6;
+
 /// Larger counts and costs than these do not occur; they scale the logarithms to 0..=1.
 const MOST_INSTRUCTIONS: f64 = 1e7;
 const MOST_WORK: f64 = 1e18;
@@ -30,10 +33,30 @@ pub enum View {
     Applied,
     /// Which actions were the last two to change the program: a 1 for each, the last one first.
     Latest,
+    /// Instructions and computations: each as a logarithm between 0 and 1, then each as a ratio to
+    /// the start; then the fewest operations so far as a ratio to the start, and the operations now
+    /// as a ratio to these. Ratios are cut at 4. Many calls and few computations tell that inlining
+    /// would make copies.
+    Size,
 }
 
 /// How many actions [`View::Latest`] looks back.
 const LATEST: usize = 2;
+
+/// What of an episode can be viewed.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The state in which it began.
+    pub start: &'a State,
+    /// The state in which it is.
+    pub state: &'a State,
+    /// The fewest operations on the way.
+    pub fewest: u64,
+    /// All actions.
+    pub taken: &'a [usize],
+    /// Those that changed the program.
+    pub applied: &'a [usize],
+}
 
 /// Between which values a view lies, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +71,7 @@ pub struct Bounds {
 
 impl View {
     /// All of them.
-    pub const ALL: [View; 7] = [
+    pub const ALL: [View; 8] = [
         View::Counts,
         View::Scaled,
         View::Share,
@@ -56,6 +79,7 @@ impl View {
         View::History,
         View::Applied,
         View::Latest,
+        View::Size,
     ];
 
     /// Between which values it lies.
@@ -68,19 +92,13 @@ impl View {
             View::History => Bounds { low: -1.0, high: actions as f32 - 1.0, length: traj_limit },
             View::Applied => Bounds { low: 0.0, high: 1.0, length: actions },
             View::Latest => Bounds { low: 0.0, high: 1.0, length: LATEST * actions },
+            View::Size => Bounds { low: 0.0, high: 4.0, length: SIZE_FEATURES },
         }
     }
 
-    /// Writes it into a slice of the length that [`View::bounds`] says. `taken` are all actions of
-    /// the episode, `applied` those that changed the program.
-    pub fn write(
-        self,
-        start: &State,
-        state: &State,
-        taken: &[usize],
-        applied: &[usize],
-        out: &mut [f32],
-    ) {
+    /// Writes it into a slice of the length that [`View::bounds`] says.
+    pub fn write(self, seen: &Seen<'_>, out: &mut [f32]) {
+        let Seen { start, state, fewest, taken, applied } = *seen;
         match self {
             View::Counts => per_opcode(state, out, |count| count.min(MOST_INSTRUCTIONS)),
             View::Scaled => per_opcode(state, out, |count| logarithm(count, MOST_INSTRUCTIONS)),
@@ -93,7 +111,7 @@ impl View {
                 for (i, (now, first)) in now.into_iter().zip(first).enumerate() {
                     let most = if i == 3 { MOST_INSTRUCTIONS } else { MOST_WORK };
                     out[i] = logarithm(now, most) as f32;
-                    out[i + 4] = if first > 0.0 { (now / first).min(4.0) as f32 } else { 0.0 };
+                    out[i + 4] = ratio(now, first);
                 }
             }
             View::History => {
@@ -115,6 +133,15 @@ impl View {
                     out[back * actions + action] = 1.0;
                 }
             }
+            View::Size => {
+                let sizes = |state: &State| [state.counts.instructions, state.counts.computations];
+                for (i, (now, first)) in sizes(state).into_iter().zip(sizes(start)).enumerate() {
+                    out[i] = logarithm(now as f64, MOST_INSTRUCTIONS) as f32;
+                    out[i + 2] = ratio(now as f64, first as f64);
+                }
+                out[4] = ratio(fewest as f64, start.counts.operations as f64);
+                out[5] = ratio(state.counts.operations as f64, fewest as f64);
+            }
         }
     }
 }
@@ -127,6 +154,10 @@ fn per_opcode(state: &State, out: &mut [f32], value: impl Fn(f64) -> f64) {
 
 fn logarithm(value: f64, most: f64) -> f64 {
     (value.max(0.0).ln_1p() / most.ln_1p()).min(1.0)
+}
+
+fn ratio(now: f64, first: f64) -> f32 {
+    if first > 0.0 { (now / first).min(4.0) as f32 } else { 0.0 }
 }
 
 fn features(state: &State) -> [f64; 4] {
@@ -159,7 +190,8 @@ mod tests {
         let start = state(vec![4, 0, 12], 100.0);
         let bounds = view.bounds(3, 10, 4);
         let mut out = vec![f32::NAN; bounds.length];
-        view.write(&start, state_now, &[7, 2], &[7, 2, 7], &mut out);
+        let (taken, applied) = (&[7, 2], &[7, 2, 7]);
+        view.write(&Seen { start: &start, state: state_now, fewest: 4, taken, applied }, &mut out);
         assert!(out.iter().all(|value| (bounds.low..=bounds.high).contains(value)), "{out:?}");
         for (value, expected) in out.iter().zip(expected) {
             assert!((value - expected).abs() < 1e-6, "{view:?}: {out:?}");
@@ -182,6 +214,7 @@ mod tests {
         check(View::Latest, &now, &latest);
         let work = (50.0_f64.ln_1p() / 1e18_f64.ln_1p()) as f32;
         check(View::Cost, &now, &[work, 0.0, 0.0, scaled(8.0), 0.5, 0.0, 0.0, 0.5]);
+        check(View::Size, &now, &[scaled(8.0), scaled(1.0), 0.5, 1.0, 0.25, 2.0]);
     }
 
     #[test]

@@ -104,6 +104,13 @@ impl Walk {
         self.path.get(self.before).map_or(&self.state, |(_, before)| before)
     }
 
+    /// The fewest operations since then.
+    pub fn fewest(&self) -> u64 {
+        let counted = self.path[self.before.min(self.path.len())..].iter();
+        let earlier = counted.map(|(_, before)| before.counts.operations);
+        earlier.fold(self.state.counts.operations, u64::min)
+    }
+
     /// Has the compiler begin a pass, without waiting, for the [`Walk::step`] of the same that comes
     /// next. False if that step would have to bring the program into the compiler first.
     pub fn begin_step(&mut self, pass: PassId) -> bool {
@@ -186,7 +193,9 @@ impl Walk {
         Stepped { changed: false, failure: Some(failure), remembered: false, nanos: 0 }
     }
 
-    /// The program of the current state, in the compiler.
+    /// The program of the current state, in the compiler. If a pass of the path does not take place
+    /// any more, such as one that only just kept its time limit before, the path is walked without
+    /// it, and the current state is another one.
     pub fn session(&mut self) -> Result<&mut Session, EnvError> {
         let mut attempts = ATTEMPTS;
         loop {
@@ -232,21 +241,26 @@ impl Walk {
         let Some(session) = &mut self.session else { return Ok(()) };
         let missing: Vec<PassId> =
             self.path[self.reached..].iter().map(|(pass, _)| *pass).collect();
-        session.multistep(&missing, Observe::NOTHING, |_| {})?;
+        match session.multistep(&missing, Observe::NOTHING, |_| {}) {
+            Ok(()) => {}
+            // It did take place once, perhaps just within its time limit, and now it does not.
+            Err(EngineError::Pass(error)) => return Err(self.disown(&error.to_string())),
+            Err(error) => return Err(error.into()),
+        }
         let seen = session.observe(Observe::EXACT)?;
         if seen.exact != Some(self.state.id) {
-            // What is remembered of this path is not so. Nothing that rests on it may be used.
-            for (pass, before) in &self.path {
-                self.world.transitions().forget(before.id, *pass);
-            }
-            return Err(EngineError::Replay {
-                steps: self.path.len(),
-                message: "the remembered states are others".to_owned(),
-            }
-            .into());
+            return Err(self.disown("the remembered states are others"));
         }
         self.reached = self.path.len();
         Ok(())
+    }
+
+    /// What is remembered of this path is not so. Nothing that rests on it may be used.
+    fn disown(&self, message: &str) -> EnvError {
+        for (pass, before) in &self.path {
+            self.world.transitions().forget(before.id, *pass);
+        }
+        EngineError::Replay { steps: self.path.len(), message: message.to_owned() }.into()
     }
 
     /// A second walk in the same state.

@@ -11,18 +11,23 @@ use xla_gym_env::{CacheConfig, Env, EnvConfig, FailureKind, Start, World, WorldC
 const PROGRAM: &str = "toy\ninput 0\nconst 2\nconst -1\nadd 1 2\nmul 0 3\ninput 0\nadd 4 5\n";
 
 fn world(passes: &[&str]) -> Arc<World> {
+    world_with(passes, |_| {})
+}
+
+fn world_with(passes: &[&str], change: impl FnOnce(&mut WorldConfig)) -> Arc<World> {
     // Test programs lie one folder below the binaries.
     let own = std::env::current_exe().unwrap();
     let folder = own.ancestors().nth(2).map(Path::to_owned).unwrap();
     let worker = folder.join("xla-gym-worker-toy");
     assert!(worker.is_file(), "`cargo build -p xla-gym-toy-worker` comes first");
     let limits = Limits { pass_millis: 200, request_millis: 5_000, memory_bytes: 256 << 20 };
-    let config = WorldConfig {
+    let mut config = WorldConfig {
         engine: EngineConfig { limits, ..EngineConfig::new(worker) },
         start: Start::Emitted,
         passes: passes.iter().map(|&name| name.to_owned()).collect(),
         cache: CacheConfig::default(),
     };
+    change(&mut config);
     let source = Source { name: "toy".into(), bytes: PROGRAM.as_bytes().into() };
     let found = Benchmarks { programs: vec![Benchmark::Memory(source)], skipped: Vec::new() };
     Arc::new(World::with_programs(config, found).unwrap())
@@ -61,4 +66,32 @@ fn whatever_a_compiler_does_is_a_step() {
         assert_eq!(env.fingerprint().unwrap(), before, "{name}");
     }
     assert!(env.step(9).unwrap().info.changed, "and it goes on");
+}
+
+#[test]
+fn a_remembered_pass_that_has_become_too_slow_fails_and_ends_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let passes = ["slow", "fold", "simplify"];
+    let world_within = |pass_millis| {
+        world_with(&passes, |config| {
+            config.engine.limits.pass_millis = pass_millis;
+            config.cache.disk = Some(folder.path().join("cache.db"));
+        })
+    };
+    let patient = world_within(2_000);
+    let mut env = Env::new(&patient, EnvConfig::default()).unwrap();
+    env.reset(Some(0)).unwrap();
+    assert!(env.step(0).unwrap().info.changed);
+    drop(env);
+    drop(patient);
+
+    let impatient = world_within(20);
+    let mut env = Env::new(&impatient, EnvConfig::default()).unwrap();
+    env.reset(Some(0)).unwrap();
+    assert!(env.step(0).unwrap().info.remembered, "nothing ran, so nothing was too slow");
+    assert!(env.step(1).unwrap().info.changed, "the program is needed, and had without it");
+    env.step(2).unwrap();
+    env.reset(Some(0)).unwrap();
+    let failure = env.step(0).unwrap().info.failure.unwrap();
+    assert_eq!(failure.kind, FailureKind::TimeLimit, "which is known from now on");
 }

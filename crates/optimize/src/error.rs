@@ -29,6 +29,12 @@ pub enum OptimizeError {
     /// A recipe that begins elsewhere.
     #[error("the recipe begins at another start state than this world")]
     Start,
+    /// Remembered passes that do not take place any more.
+    #[error(
+        "{0} cannot be repeated: a pass of it took place before and does not now, perhaps because \
+         it takes about as long as --pass-limit allows"
+    )]
+    Lost(String),
     /// The compiler.
     #[error(transparent)]
     Engine(#[from] EngineError),

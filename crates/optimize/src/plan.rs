@@ -155,12 +155,13 @@ impl Judge {
             return Ok(Ok(Judged { plan, figures, end }));
         }
         let mut walk = walk(&self.world, self.benchmark, &plan.passes)?;
-        let plan = Plan { passes: walk.path().collect(), ..plan.clone() };
-        let operations = walk.state().counts.operations;
         let run = match self.pipeline(&mut walk, &plan.disabled)? {
             Ok(run) => run,
             Err(reason) => return Ok(Err(reason)),
         };
+        // After the pipeline: a pass that has become too slow is not on the path any more.
+        let plan = Plan { passes: walk.path().collect(), ..plan.clone() };
+        let operations = walk.state().counts.operations;
         Ok(Ok(Judged { plan, figures: figures(operations, &run), end: run.end_fingerprint }))
     }
 
@@ -170,9 +171,8 @@ impl Judge {
         walk: &mut Walk,
         disabled: &[String],
     ) -> Result<Result<DefaultRun, String>, OptimizeError> {
-        let key = (walk.state().id, disabled.to_vec());
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(run) = known().get(&key) {
+        if let Some(run) = known().get(&(walk.state().id, disabled.to_vec())) {
             return Ok(run.clone());
         }
         self.pipelines.fetch_add(1, Ordering::Relaxed);
@@ -181,7 +181,7 @@ impl Judge {
             Err(error @ EngineError::Interrupted) => return Err(error.into()),
             Err(error) => Err(error.to_string()),
         };
-        known().insert(key, run.clone());
+        known().insert((walk.state().id, disabled.to_vec()), run.clone());
         Ok(run)
     }
 
@@ -204,7 +204,11 @@ impl Judge {
             return Ok(report.clone());
         }
         let reference = self.reference(options)?;
-        let report = reference.compare(&mut self.session(plan)?, &plan.disabled)?;
+        let report = match self.session(plan) {
+            Ok(mut session) => reference.compare(&mut session, &plan.disabled)?,
+            Err(error @ OptimizeError::Lost(_)) => Report::rejected(error.to_string()),
+            Err(error) => return Err(error),
+        };
         known().insert(key, report.clone());
         Ok(report)
     }
@@ -214,7 +218,13 @@ impl Judge {
         if plan.is_default {
             return self.emitted();
         }
-        Ok(walk(&self.world, self.benchmark, &plan.passes)?.into_session()?)
+        let mut walk = walk(&self.world, self.benchmark, &plan.passes)?;
+        let remembered = walk.state().id;
+        walk.session()?;
+        if walk.state().id != remembered {
+            return Err(OptimizeError::Lost(plan.to_string()));
+        }
+        Ok(walk.into_session()?)
     }
 
     /// What the pipeline does in order to make a state legal, as passes of ours.

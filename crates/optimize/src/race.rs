@@ -43,7 +43,11 @@ impl Runner {
         inputs: &[Array],
     ) -> Result<Result<Runner, String>, OptimizeError> {
         let order_nanos = order_nanos(judge, plan)?;
-        let mut scratch = judge.session(plan)?.scratch()?;
+        let mut scratch = match judge.session(plan) {
+            Ok(mut session) => session.scratch()?,
+            Err(error @ OptimizeError::Lost(_)) => return Ok(Err(error.to_string())),
+            Err(error) => return Err(error),
+        };
         let mut start = || {
             let compiled = scratch.compile(&plan.disabled)?;
             scratch.set_inputs(&compiled, inputs.to_vec())?;

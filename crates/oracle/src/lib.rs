@@ -85,6 +85,11 @@ impl Report {
         self.verdict == Verdict::Equal
     }
 
+    /// Of a program that cannot even be had.
+    pub fn rejected(reason: String) -> Report {
+        Report::without_trials(Verdict::Rejected { reason })
+    }
+
     fn without_trials(verdict: Verdict) -> Report {
         Report { verdict, trials: 0, elements: 0, non_finite: 0, worst: 0.0 }
     }
@@ -168,7 +173,7 @@ impl Reference {
             Ok(compiled) => compiled,
             Err(error) if is_about_the_program(&error) => {
                 let reason = error.to_string();
-                return Ok(Report::without_trials(Verdict::Rejected { reason }));
+                return Ok(Report::rejected(reason));
             }
             Err(error) => return Err(error),
         };
@@ -178,7 +183,7 @@ impl Reference {
                 Ok(outputs) => outputs,
                 Err(error) if is_about_the_program(&error) => {
                     let reason = error.to_string();
-                    return Ok(Report::without_trials(Verdict::Rejected { reason }));
+                    return Ok(Report::rejected(reason));
                 }
                 Err(error) => return Err(error),
             };

@@ -122,6 +122,8 @@ fn the_summary_agrees_with_a_naive_one() {
                 .all(|outcome| outcome.order.result <= outcome.order.default)
         });
         assert_eq!(row.never_worse, never_worse.count() as f64 / graphs.len() as f64);
+        let not_worse = of_row.iter().filter(|outcome| outcome.order.result <= outcome.order.default);
+        assert_eq!(row.not_worse, not_worse.count() as f64 / of_row.len() as f64);
         let ratios = || of_row.iter().filter_map(|outcome| outcome.order.ratio());
         assert_eq!(row.best.as_ref().unwrap().ratio, ratios().fold(f64::MIN, f64::max));
         assert_eq!(row.worst.as_ref().unwrap().ratio, ratios().fold(f64::MAX, f64::min));

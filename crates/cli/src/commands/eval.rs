@@ -29,9 +29,10 @@ use crate::context::Context;
 /// Each policy walks once over every graph, always taking what it puts first; `--guided` also lets it
 /// guide a search. The figures are geometric means with 95% intervals over graphs and seeds: the order
 /// ratio (operations removed beside what XLA's own order removes), the legal ratio and the kernels
-/// (after XLA's real pipeline, by a second attempt from the program made legal), and the share of graphs on which a result is never worse. Graphs on
-/// which XLA's own order removes nothing are counted and shown. With `-o`, outcomes are written as
-/// they come, and a call that is made again goes on where it ended.
+/// (after XLA's real pipeline, by a second attempt from the program made legal); then the share of
+/// graphs that are not worse than by XLA's own order, as a mean over seeds, and of those that never
+/// are, by no seed. Graphs on which XLA's own order removes nothing are counted and shown. With
+/// `-o`, outcomes are written as they come, and a call that is made again goes on where it ended.
 #[derive(clap::Args)]
 pub struct Args {
     /// Policies: NAME=PATH or PATH, a file or the folder of a run. Those with one name are seeds of

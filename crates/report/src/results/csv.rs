@@ -81,7 +81,15 @@ pub fn summary<'a>(rows: impl IntoIterator<Item = &'a SummaryRow>) -> String {
         let parts = ["ratio", "low", "high", "graphs", "undefined", "floored"];
         header.extend(parts.map(|part| format!("{name}_{part}")));
     }
-    let rest = ["never_worse", "best", "best_graph", "worst", "worst_graph", "median_seconds"];
+    let rest = [
+        "not_worse",
+        "never_worse",
+        "best",
+        "best_graph",
+        "worst",
+        "worst_graph",
+        "median_seconds",
+    ];
     header.extend(rest.map(str::to_owned));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let mut csv = Csv::new(&header);
@@ -98,7 +106,7 @@ pub fn summary<'a>(rows: impl IntoIterator<Item = &'a SummaryRow>) -> String {
             cells.extend(mean.map(number));
             cells.extend([graphs, undefined, floored].map(|count| count.to_string()));
         }
-        cells.push(number(Some(row.never_worse)));
+        cells.extend([row.not_worse, row.never_worse].map(|share| number(Some(share))));
         for extreme in [&row.best, &row.worst] {
             cells.push(number(extreme.as_ref().map(|extreme| extreme.ratio)));
             cells.push(extreme.as_ref().map_or(String::new(), |extreme| extreme.graph.clone()));

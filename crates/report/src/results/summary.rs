@@ -33,7 +33,10 @@ pub struct SummaryRow {
     pub legal: Estimate,
     /// Kernels by XLA's own order, divided by kernels.
     pub kernels: Estimate,
-    /// The share of all graphs that no seed left larger than XLA's own order does.
+    /// The share of all graphs that a seed leaves no larger than XLA's own order does, as a mean
+    /// over seeds.
+    pub not_worse: f64,
+    /// The share of all graphs of which that holds for every seed.
     pub never_worse: f64,
     /// The highest ratio.
     pub best: Option<Extreme>,
@@ -82,6 +85,8 @@ pub fn summary(outcomes: &[Outcome]) -> Vec<SummaryRow> {
 fn row(group: &Group) -> SummaryRow {
     let seeds = group.seeds().len();
     let better_or_equal = |outcome: &&Outcome| outcome.order.result <= outcome.order.default;
+    let outcomes = group.outcomes().count().max(1);
+    let not_worse = group.outcomes().filter(|outcome| better_or_equal(outcome)).count();
     let never_worse =
         group.graphs.values().filter(|seeds| seeds.values().all(better_or_equal)).count();
     let extremes = || {
@@ -106,6 +111,7 @@ fn row(group: &Group) -> SummaryRow {
             let (default, result) = (outcome.kernels_default?, outcome.kernels?);
             Some((default > 0 && result > 0).then(|| default as f64 / result as f64))
         }),
+        not_worse: not_worse as f64 / outcomes as f64,
         never_worse: never_worse as f64 / group.graphs.len().max(1) as f64,
         best: extremes().max_by(|a, b| a.ratio.total_cmp(&b.ratio)),
         worst: extremes().min_by(|a, b| a.ratio.total_cmp(&b.ratio)),
