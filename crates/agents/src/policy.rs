@@ -40,6 +40,9 @@ pub struct Card {
     pub command: String,
     /// The whole configuration.
     pub configuration: String,
+    /// The cards of the policies of which it is made, if it is made of several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Card>,
 }
 
 /// What a policy expects of an environment.

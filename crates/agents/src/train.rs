@@ -435,6 +435,7 @@ impl<'a> Run<'a> {
                 commit: option_env!("XLA_GYM_COMMIT").map(str::to_owned),
                 command: self.setting.command.clone(),
                 configuration: self.config.to_toml().unwrap_or_default(),
+                members: Vec::new(),
             },
         }
     }

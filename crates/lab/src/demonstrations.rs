@@ -10,11 +10,12 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
+use xla_gym_agents::TrainedPolicy;
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
 use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_optimize::coreset;
-use xla_gym_search::{Budget, Goal, Method, Search, search};
+use xla_gym_search::{Budget, Goal, Method, Policy, Search, search};
 
 use crate::graphs;
 
@@ -35,6 +36,10 @@ pub struct Args {
     /// Passes of each search.
     #[arg(long, default_value_t = 1000)]
     budget: u64,
+
+    /// A policy whose walk each search begins with and whose word it heeds: a name or a file.
+    #[arg(long)]
+    policy: Option<String>,
 
     /// Seed.
     #[arg(long, default_value_t = 0)]
@@ -62,6 +67,7 @@ pub fn run(args: Args) -> Result<()> {
         Benchmark::Graph(graph) => graph.counts.instructions <= args.up_to && graph.default.is_ok(),
         _ => true,
     });
+    let policy = args.policy.as_deref().map(TrainedPolicy::find).transpose()?;
     let before = std::fs::read_to_string(&args.output).unwrap_or_default();
     let done: HashSet<(String, bool)> = before
         .lines()
@@ -89,7 +95,7 @@ pub fn run(args: Args) -> Result<()> {
             if done.contains(&(name.clone(), legal)) {
                 continue;
             }
-            let row = demonstrate(&world, legal, &args).context(name)?;
+            let row = demonstrate(&world, legal, policy.as_ref(), &args).context(name)?;
             let line = serde_json::to_string(&row)? + "\n";
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             file.write_all(line.as_bytes())?;
@@ -102,7 +108,12 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The shortest order that a search finds for the only graph of a world.
-fn demonstrate(world: &Arc<World>, legal: bool, args: &Args) -> Result<Row> {
+fn demonstrate(
+    world: &Arc<World>,
+    legal: bool,
+    policy: Option<&TrainedPolicy>,
+    args: &Args,
+) -> Result<Row> {
     let prefix = if legal { world.legalising(0)?.to_vec() } else { Vec::new() };
     let task = Search {
         world,
@@ -110,7 +121,7 @@ fn demonstrate(world: &Arc<World>, legal: bool, args: &Args) -> Result<Row> {
         budget: Budget::passes(args.budget),
         seed: args.seed,
         goal: Goal::default(),
-        policy: None,
+        policy: policy.map(|policy| Arc::new(policy.guide(world)) as Arc<dyn Policy>),
         prefix: prefix.clone(),
         first: coreset(world.engine()),
         stop: Arc::default(),

@@ -4,6 +4,7 @@
 
 mod coreset;
 mod demonstrations;
+mod ensemble;
 mod episodes;
 mod evaluate;
 mod fuzz;
@@ -59,6 +60,8 @@ enum Command {
     Coreset(coreset::Args),
     /// Good orders for training graphs, by search, for agents to learn by heart.
     Demonstrations(demonstrations::Args),
+    /// One policy out of several.
+    Ensemble(ensemble::Args),
     /// Which passes of XLA's own pipeline can be left out.
     Optional(optional::Args),
     /// A better pass order for one graph.
@@ -81,6 +84,7 @@ fn main() -> Result<()> {
         Command::Speed(args) => speed::run(args),
         Command::Coreset(args) => coreset::run(args),
         Command::Demonstrations(args) => demonstrations::run(args),
+        Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Search(args) => search::run(args),
     }
