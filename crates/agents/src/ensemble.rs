@@ -7,7 +7,11 @@ use crate::policy::{Card, TrainedPolicy};
 /// Makes one policy out of several that see and do the same. Its logits are the means of theirs, so
 /// that the probabilities are the geometric means. It is a network as any other: the members lie
 /// beside one another in it, and between them are zeros.
-pub fn together(name: &str, command: &str, members: &[TrainedPolicy]) -> Result<TrainedPolicy, String> {
+pub fn together(
+    name: &str,
+    command: &str,
+    members: &[TrainedPolicy],
+) -> Result<TrainedPolicy, String> {
     let [first, rest @ ..] = members else { return Err("there is no policy".to_owned()) };
     for other in rest {
         if other.interface != first.interface {
@@ -55,7 +59,7 @@ fn side_by_side(networks: &[&Mlp]) -> Option<Mlp> {
                 let weights = &numbers[own.weights.clone()][output * own.inputs..][..own.inputs];
                 let at = layer.weights.start + (row + output) * layer.inputs + column;
                 for (slot, weight) in parameters[at..].iter_mut().zip(weights) {
-                    *slot = scale * weight;
+                    *slot += scale * weight;
                 }
                 let bias = numbers[own.biases.clone()][output];
                 parameters[layer.biases.start + row + output] += scale * bias;

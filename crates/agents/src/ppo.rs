@@ -293,11 +293,8 @@ mod tests {
 
     #[test]
     fn rivals_are_compared_with_one_another() {
-        let on = |benchmark, steps| Episode {
-            benchmark,
-            actions: vec![0; steps],
-            ..Episode::default()
-        };
+        let on =
+            |benchmark, steps| Episode { benchmark, actions: vec![0; steps], ..Episode::default() };
         // Two walks on a program that pays well and two on one that pays badly.
         let episodes = [on(7, 2), on(3, 1), on(7, 1), on(3, 2)];
         let mut advantages = [101.0, 102.0, 0.1, 103.0, 0.2, 0.3];

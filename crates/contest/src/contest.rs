@@ -49,8 +49,8 @@ struct Found {
     charged: u64,
 }
 
-/// Operations before layout assignment, and kernels; none if the pipeline refuses.
-type Legal = Option<(u64, u64)>;
+/// Operations before layout assignment, and kernels; why not, if the pipeline refuses.
+type Legal = Result<(u64, u64), String>;
 
 /// Graphs on which contestants meet. What one of them learns about passes saves time for the
 /// others, and changes nothing else.
@@ -120,7 +120,9 @@ impl Contest {
             kernels: None,
             kernels_default: None,
             seconds,
-            passes: found.passes.iter().map(|p| world.engine().pass_name(*p).to_owned()).collect(),
+            passes: names(&world, &found.passes),
+            legal_passes: Vec::new(),
+            refused: None,
         };
         if legal {
             self.add_legal(&world, graph, contestant, &mut outcome)?;
@@ -176,27 +178,33 @@ impl Contest {
         }
         let found = self.find(world, graph, contestant, outcome.budget, true)?;
         let mut walk = Walk::begin_after(world, graph, &world.legalising(graph)?)?;
-        for pass in found.passes {
+        for &pass in &found.passes {
             walk.step(pass)?;
         }
+        outcome.legal_passes = names(world, &found.passes);
         let key = (graph, walk.state().id);
-        let known = lock(&self.legal).get(&key).copied();
+        let known = lock(&self.legal).get(&key).cloned();
         let through = match known {
             Some(through) => through,
             None => {
                 let through = match world.replaced(walk.session()?) {
-                    Ok(through) => Some(through),
-                    Err(EngineError::Refused { .. }) => None,
-                    Err(EngineError::Died { death: Death::Signal { .. }, .. }) => None,
+                    Ok(through) => Ok(through),
+                    Err(
+                        error @ (EngineError::Refused { .. }
+                        | EngineError::Died { death: Death::Signal { .. }, .. }),
+                    ) => Err(error.to_string()),
                     // No word of the compiler's about this program.
                     Err(error) => return Err(EnvError::from(error).into()),
                 };
-                lock(&self.legal).insert(key, through);
+                lock(&self.legal).insert(key, through.clone());
                 through
             }
         };
-        outcome.kernels = Some(through.map_or(defaults.kernels_initial, |(_, kernels)| kernels));
-        let result = through.map_or(initial, |(operations, _)| operations);
+        let (result, kernels) = through.unwrap_or_else(|reason| {
+            outcome.refused = Some(reason);
+            (initial, defaults.kernels_initial)
+        });
+        outcome.kernels = Some(kernels);
         outcome.legal = Some(Counts3 { initial, default, result });
         Ok(())
     }
@@ -295,6 +303,10 @@ fn look(
         end: None,
         charged: found.passes,
     })
+}
+
+fn names(world: &World, passes: &[PassId]) -> Vec<String> {
+    passes.iter().map(|pass| world.engine().pass_name(*pass).to_owned()).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -140,10 +140,7 @@ impl Reward {
 
     /// Whether [`Defaults`] are needed at every step.
     pub fn needs_default(&self) -> bool {
-        matches!(
-            self.objective,
-            Objective::OverDefault | Objective::Record | Objective::LogRecord
-        )
+        matches!(self.objective, Objective::OverDefault | Objective::Record | Objective::LogRecord)
     }
 }
 

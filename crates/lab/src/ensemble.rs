@@ -28,8 +28,7 @@ pub fn run(args: Args) -> Result<()> {
     let shown = |path: &PathBuf| path.display().to_string();
     let names: Vec<String> = args.members.iter().map(shown).collect();
     let (name, output) = (&args.name, args.output.display());
-    let command =
-        format!("xla-gym-lab ensemble {} --name {name} -o {output}", names.join(" "));
+    let command = format!("xla-gym-lab ensemble {} --name {name} -o {output}", names.join(" "));
     let policy = together(name, &command, &members)
         .map_err(|message| anyhow!("{message}"))
         .with_context(|| names.join(", "))?;

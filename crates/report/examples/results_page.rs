@@ -108,6 +108,8 @@ fn attempt(
             kernels_default: Some(default / 6 + 1),
             seconds: budget as f64 * (0.002 + 0.02 * noise(&[number, 9])),
             passes: vec!["algsimp".to_owned(), "cse".to_owned()],
+            legal_passes: Vec::new(),
+            refused: None,
         }
     };
     (0..90).map(graph).collect()

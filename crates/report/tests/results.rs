@@ -122,7 +122,8 @@ fn the_summary_agrees_with_a_naive_one() {
                 .all(|outcome| outcome.order.result <= outcome.order.default)
         });
         assert_eq!(row.never_worse, never_worse.count() as f64 / graphs.len() as f64);
-        let not_worse = of_row.iter().filter(|outcome| outcome.order.result <= outcome.order.default);
+        let not_worse =
+            of_row.iter().filter(|outcome| outcome.order.result <= outcome.order.default);
         assert_eq!(row.not_worse, not_worse.count() as f64 / of_row.len() as f64);
         let ratios = || of_row.iter().filter_map(|outcome| outcome.order.ratio());
         assert_eq!(row.best.as_ref().unwrap().ratio, ratios().fold(f64::MIN, f64::max));
@@ -307,6 +308,8 @@ fn texts_are_escaped_everywhere() {
         budget,
         order: Counts3 { initial: 10, default: 8, result: 7 },
         passes: vec![word()],
+        legal_passes: vec![word()],
+        refused: Some(word()),
         ..Outcome::default()
     };
     let mut undefined = hostile(vec![word()], 5);

@@ -88,6 +88,12 @@ pub struct Outcome {
     /// The order.
     #[serde(default)]
     pub passes: Vec<String>,
+    /// The order on the program made legal.
+    #[serde(default)]
+    pub legal_passes: Vec<String>,
+    /// Why XLA's pipeline did not take what came of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// One update of a training run.
