@@ -220,7 +220,9 @@ def test_every_observation_is_in_the_space(make, name):
         assert truncated
 
 
-@pytest.mark.parametrize("observation", ["raw", "share", "cost", "history"])
+@pytest.mark.parametrize(
+    "observation", ["raw", "share", "cost", "history", "applied", "latest", "size"]
+)
 def test_other_observations_are_in_their_spaces(make, observation):
     env = make(observation=observation)
     for said in rollout(env, random_actions(env, 60)):

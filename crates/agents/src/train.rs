@@ -328,6 +328,7 @@ impl<'a> Run<'a> {
                 orders.push(Order { benchmark, legal, seed: self.config.seed, stream });
             }
         }
+        orders.truncate(self.learner.episodes());
         // The largest first, so that all cores are busy to the end. They stand at the end of the list.
         let size = |benchmark: usize| self.training.iter().position(|other| *other == benchmark);
         orders.sort_by_key(|order| std::cmp::Reverse(size(order.benchmark)));

@@ -104,6 +104,12 @@ fn ppo_goes_on_exactly() {
 }
 
 #[test]
+fn ppo_with_rivals_goes_on_exactly() {
+    let views = "observation.policy=['share', 'applied', 'latest', 'size']";
+    check("ppo", &["steps=20000", "algorithm.batch=64", "algorithm.rivals=3", views]);
+}
+
+#[test]
 fn dqn_goes_on_exactly() {
     check("dqn", &["steps=6000", "algorithm.batch=64", "algorithm.remembered=2000"]);
 }

@@ -187,10 +187,16 @@ impl Contest {
         let through = match known {
             Some(through) => through,
             None => {
-                let through = match world.replaced(walk.session()?) {
+                let replaced = match walk.session() {
+                    Ok(session) => world.replaced(session),
+                    Err(EnvError::Engine(error)) => Err(error),
+                    Err(error) => return Err(error.into()),
+                };
+                let through = match replaced {
                     Ok(through) => Ok(through),
                     Err(
                         error @ (EngineError::Refused { .. }
+                        | EngineError::Pass(_)
                         | EngineError::Died { death: Death::Signal { .. }, .. }),
                     ) => Err(error.to_string()),
                     // No word of the compiler's about this program.

@@ -134,9 +134,19 @@ impl Walk {
         let mut attempts = ATTEMPTS;
         let applied = loop {
             attempts -= 1;
-            match self.session()?.apply(pass, LOOK) {
+            let session = match self.session() {
+                Ok(session) => session,
+                Err(EnvError::Engine(EngineError::Pass(error))) => {
+                    let Failure { kind, message } = failure(&error);
+                    let message = format!("has no program to run on: {} {message}", error.pass);
+                    let failure = Some(Failure { kind, message });
+                    return Ok(Stepped { changed: false, failure, remembered: false, nanos: 0 });
+                }
+                Err(error) => return Err(error),
+            };
+            match session.apply(pass, LOOK) {
                 Ok(applied) => break applied,
-                Err(EngineError::Pass(error)) => return Ok(self.failed(pass, failure(error))),
+                Err(EngineError::Pass(error)) => return Ok(self.failed(pass, failure(&error))),
                 Err(error @ EngineError::Interrupted) => return Err(error.into()),
                 // Perhaps the program was lost on the way, for no fault of this pass.
                 Err(_) if attempts > 0 => self.session = None,
@@ -193,16 +203,18 @@ impl Walk {
         Stepped { changed: false, failure: Some(failure), remembered: false, nanos: 0 }
     }
 
-    /// The program of the current state, in the compiler. If a pass of the path does not take place
-    /// any more, such as one that only just kept its time limit before, the path is walked without
-    /// it, and the current state is another one.
+    /// The program of the current state, in the compiler. It cannot be had if a pass of the path
+    /// does not take place any more, such as one that only just kept its time limit before: then
+    /// the error is that of the pass, and the walk stays where it is.
     pub fn session(&mut self) -> Result<&mut Session, EnvError> {
         let mut attempts = ATTEMPTS;
         loop {
             attempts -= 1;
             match self.materialise() {
                 Ok(()) => break,
-                Err(error @ EnvError::Engine(EngineError::Interrupted)) => return Err(error),
+                Err(error @ EnvError::Engine(EngineError::Interrupted | EngineError::Pass(_))) => {
+                    return Err(error);
+                }
                 Err(error) if attempts == 0 => return Err(error),
                 Err(EnvError::Engine(EngineError::Replay { .. })) => self.walk_again()?,
                 Err(_) => self.session = None,
@@ -241,26 +253,33 @@ impl Walk {
         let Some(session) = &mut self.session else { return Ok(()) };
         let missing: Vec<PassId> =
             self.path[self.reached..].iter().map(|(pass, _)| *pass).collect();
-        match session.multistep(&missing, Observe::NOTHING, |_| {}) {
+        let mut done = 0;
+        match session.multistep(&missing, Observe::NOTHING, |_| done += 1) {
             Ok(()) => {}
-            // It did take place once, perhaps just within its time limit, and now it does not.
-            Err(EngineError::Pass(error)) => return Err(self.disown(&error.to_string())),
+            Err(EngineError::Pass(error)) => {
+                // It did take place once, perhaps just within its time limit, and now it does not.
+                let (pass, before) = &self.path[self.reached + done];
+                let outcome = Outcome::Fails(failure(&error));
+                self.world.transitions().add(before.id, *pass, outcome);
+                self.session = None;
+                return Err(EngineError::Pass(error).into());
+            }
             Err(error) => return Err(error.into()),
         }
         let seen = session.observe(Observe::EXACT)?;
         if seen.exact != Some(self.state.id) {
-            return Err(self.disown("the remembered states are others"));
+            // What is remembered of this path is not so. Nothing that rests on it may be used.
+            for (pass, before) in &self.path {
+                self.world.transitions().forget(before.id, *pass);
+            }
+            return Err(EngineError::Replay {
+                steps: self.path.len(),
+                message: "the remembered states are others".to_owned(),
+            }
+            .into());
         }
         self.reached = self.path.len();
         Ok(())
-    }
-
-    /// What is remembered of this path is not so. Nothing that rests on it may be used.
-    fn disown(&self, message: &str) -> EnvError {
-        for (pass, before) in &self.path {
-            self.world.transitions().forget(before.id, *pass);
-        }
-        EngineError::Replay { steps: self.path.len(), message: message.to_owned() }.into()
     }
 
     /// A second walk in the same state.
@@ -309,7 +328,7 @@ impl Walk {
     }
 }
 
-fn failure(error: PassError) -> Failure {
+fn failure(error: &PassError) -> Failure {
     let kind = match &error.failure {
         PassFailure::Refused(_) => FailureKind::Refused,
         PassFailure::Died(Death::OutOfMemory) => FailureKind::OutOfMemory,

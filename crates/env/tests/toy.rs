@@ -5,7 +5,10 @@ use std::{path::Path, sync::Arc};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, Source, protocol::Limits};
+use xla_gym_engine::{
+    EngineConfig, Source,
+    protocol::{Form, Limits},
+};
 use xla_gym_env::{CacheConfig, Env, EnvConfig, FailureKind, Start, World, WorldConfig};
 
 const PROGRAM: &str = "toy\ninput 0\nconst 2\nconst -1\nadd 1 2\nmul 0 3\ninput 0\nadd 4 5\n";
@@ -89,9 +92,13 @@ fn a_remembered_pass_that_has_become_too_slow_fails_and_ends_nothing() {
     let mut env = Env::new(&impatient, EnvConfig::default()).unwrap();
     env.reset(Some(0)).unwrap();
     assert!(env.step(0).unwrap().info.remembered, "nothing ran, so nothing was too slow");
-    assert!(env.step(1).unwrap().info.changed, "the program is needed, and had without it");
-    env.step(2).unwrap();
-    env.reset(Some(0)).unwrap();
-    let failure = env.step(0).unwrap().info.failure.unwrap();
-    assert_eq!(failure.kind, FailureKind::TimeLimit, "which is known from now on");
+    let before = env.state().unwrap().clone();
+    let step = env.step(1).unwrap();
+    assert_eq!(step.info.failure.unwrap().kind, FailureKind::TimeLimit, "the program is needed");
+    assert_eq!(env.state().unwrap(), &before, "the state is what it was");
+    assert!(env.print(Form::Text).is_err(), "and has no program");
+    env.undo(2).unwrap();
+    let info = env.step(0).unwrap().info;
+    assert_eq!(info.failure.unwrap().kind, FailureKind::TimeLimit);
+    assert!(info.remembered, "which is known from now on");
 }

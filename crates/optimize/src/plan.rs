@@ -13,7 +13,7 @@ use xla_gym_engine::{
     EngineError, Session,
     protocol::{Fingerprint, Observe, PassId},
 };
-use xla_gym_env::{Walk, World};
+use xla_gym_env::{EnvError, Walk, World};
 use xla_gym_oracle::{Options, Reference, Report};
 use xla_gym_score::{DefaultRun, OPTIONAL, Ratio, default_passes, run_default};
 
@@ -159,7 +159,6 @@ impl Judge {
             Ok(run) => run,
             Err(reason) => return Ok(Err(reason)),
         };
-        // After the pipeline: a pass that has become too slow is not on the path any more.
         let plan = Plan { passes: walk.path().collect(), ..plan.clone() };
         let operations = walk.state().counts.operations;
         Ok(Ok(Judged { plan, figures: figures(operations, &run), end: run.end_fingerprint }))
@@ -176,7 +175,14 @@ impl Judge {
             return Ok(run.clone());
         }
         self.pipelines.fetch_add(1, Ordering::Relaxed);
-        let run = match run_default(walk.session()?, disabled) {
+        let session = match walk.session() {
+            Ok(session) => session,
+            Err(EnvError::Engine(error @ EngineError::Pass(_))) => {
+                return Ok(Err(error.to_string()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let run = match run_default(session, disabled) {
             Ok(run) => Ok(run),
             Err(error @ EngineError::Interrupted) => return Err(error.into()),
             Err(error) => Err(error.to_string()),
@@ -213,18 +219,22 @@ impl Judge {
         Ok(report)
     }
 
-    /// A session with the program after a plan's passes.
+    /// A session with the program after a plan's passes. A plan one of whose passes has become too
+    /// slow since it was judged is lost, and so is one with passes that do nothing.
     pub fn session(&self, plan: &Plan) -> Result<Session, OptimizeError> {
         if plan.is_default {
             return self.emitted();
         }
-        let mut walk = walk(&self.world, self.benchmark, &plan.passes)?;
-        let remembered = walk.state().id;
-        walk.session()?;
-        if walk.state().id != remembered {
+        let walk = walk(&self.world, self.benchmark, &plan.passes)?;
+        if !walk.path().eq(plan.passes.iter().copied()) {
             return Err(OptimizeError::Lost(plan.to_string()));
         }
-        Ok(walk.into_session()?)
+        match walk.into_session() {
+            Err(EnvError::Engine(EngineError::Pass(_))) => {
+                Err(OptimizeError::Lost(plan.to_string()))
+            }
+            session => Ok(session?),
+        }
     }
 
     /// What the pipeline does in order to make a state legal, as passes of ours.

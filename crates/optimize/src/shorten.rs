@@ -39,5 +39,12 @@ pub fn shorten(judge: &Judge, judged: Judged, patience: Duration) -> Result<Judg
     };
     let passes = minimise(&judge.world, judge.benchmark, &judged.plan.passes, good)?;
     let plan = Plan { passes, ..judged.plan.clone() };
-    Ok(judge.judge(&plan)?.unwrap_or(judged))
+    // A pass may have become too slow meanwhile, and what is left may be worse.
+    let no_worse = |short: &Judged| {
+        let figures = &short.figures;
+        figures.operations <= most.operations
+            && figures.legal <= most.legal
+            && figures.kernels <= most.kernels
+    };
+    Ok(judge.judge(&plan)?.ok().filter(no_worse).unwrap_or(judged))
 }

@@ -17,6 +17,9 @@ _VIEWS = {
     "share": ["share"],
     "cost": ["cost"],
     "history": ["history"],
+    "applied": ["applied"],
+    "latest": ["latest"],
+    "size": ["size"],
     "counts+cost": ["scaled", "cost"],
     "graph": [],
 }

@@ -20,7 +20,8 @@ Observation space
 * ``xla-graph-v0``: ``Graph``; nodes: opcode, element type, rank, computation, logarithm of elements;
   edges: kind (0 a value, 1 an order, 2 the result of a called computation) and position.
 
-``observation`` chooses others: ``raw`` counts, ``share`` of the start's instructions, ``cost``, ``history``.
+``observation`` chooses others: ``raw`` counts, ``share`` of the start's instructions, ``cost``, ``history``,
+``applied`` and ``latest`` (which actions changed the program, and which two did last), ``size``.
 
 Rewards
 -------
@@ -30,7 +31,7 @@ Rewards
 
 ``reward`` chooses ``difference`` (operations removed by this step), ``over-default`` (the same, as a
 share of what XLA's own order removes), ``record`` (by how much it went below the fewest so far, likewise
-as a share) or ``nothing``; ``at_end`` adds ``legal``, ``kernels`` or ``run-time``.
+as a share), ``log-record`` (the logarithm of that) or ``nothing``; ``at_end`` adds ``legal``, ``kernels`` or ``run-time``.
 A pass that crashes, is refused, or leaves an invalid program leaves the state as it was and costs
 ``failure_cost``.
 

@@ -33,8 +33,8 @@ pub struct SummaryRow {
     pub legal: Estimate,
     /// Kernels by XLA's own order, divided by kernels.
     pub kernels: Estimate,
-    /// The share of all graphs that a seed leaves no larger than XLA's own order does, as a mean
-    /// over seeds.
+    /// The share of outcomes (one for each graph and seed) that are no larger than XLA's own order
+    /// leaves the graph.
     pub not_worse: f64,
     /// The share of all graphs of which that holds for every seed.
     pub never_worse: f64,

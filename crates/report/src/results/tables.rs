@@ -35,8 +35,8 @@ pub fn summary_text(rows: &[SummaryRow]) -> String {
         "Ratios: operations removed beside those that XLA's own order removes, above 1 is better; \
          mean over seeds of the geometric mean over graphs, with its 95% interval. Graphs of \
          which XLA's own order removes nothing have no ratio and enter no mean: \"28 of 30\" have \
-         one. Not worse: graphs that end up no larger than by XLA's own order, mean over seeds; \
-         never: by no seed larger. Kernels: XLA's own by the result's.",
+         one. Not worse: outcomes, one for each graph and seed, no larger than by XLA's own order; \
+         never: graphs by no seed larger. Kernels: XLA's own by the result's.",
     ));
     let floored: usize = rows.iter().map(|row| row.order.floored).sum();
     if floored > 0 {
