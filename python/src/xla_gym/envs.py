@@ -31,7 +31,8 @@ Rewards
 
 ``reward`` chooses ``difference`` (operations removed by this step), ``over-default`` (the same, as a
 share of what XLA's own order removes), ``record`` (by how much it went below the fewest so far, likewise
-as a share), ``log-record`` (the logarithm of that) or ``nothing``; ``at_end`` adds ``legal``, ``kernels`` or ``run-time``.
+as a share), ``log-record`` (the logarithm of that) or ``nothing``; ``at_end`` adds ``legal``, ``kernels``
+or ``run-time``.
 A pass that crashes, is refused, or leaves an invalid program leaves the state as it was and costs
 ``failure_cost``.
 
