@@ -105,6 +105,10 @@ impl TrainedPolicy {
         let shipped = Shipped::ALL.into_iter().find(|shipped| shipped.name() == name);
         match shipped.and_then(Shipped::policy) {
             Some(policy) => Ok(policy.clone()),
+            None if !Path::new(name).exists() => Err(AgentError::Config(format!(
+                "{name} is neither a file nor a policy that comes along: {}",
+                Shipped::ALL.map(Shipped::name).join(", ")
+            ))),
             None => TrainedPolicy::read(Path::new(name)),
         }
     }

@@ -61,4 +61,10 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn who_misspells_one_is_told_their_names() {
+        let error = TrainedPolicy::find("generl").unwrap_err().to_string();
+        assert!(error.contains("generl") && error.contains("general, gpt2"), "{error}");
+    }
 }

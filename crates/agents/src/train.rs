@@ -69,6 +69,8 @@ pub struct Setting<'a> {
     pub engine: EngineConfig,
     /// The command that made it, for the model card.
     pub command: String,
+    /// The commit of the software, likewise.
+    pub commit: Option<&'a str>,
     /// Seconds between checkpoints.
     pub checkpoint_seconds: f64,
     /// Set by whoever wants it to end; it can go on later.
@@ -433,7 +435,7 @@ impl<'a> Run<'a> {
                 steps: self.done.steps,
                 seconds: self.done.seconds,
                 validation,
-                commit: option_env!("XLA_GYM_COMMIT").map(str::to_owned),
+                commit: self.setting.commit.map(str::to_owned),
                 command: self.setting.command.clone(),
                 configuration: self.config.to_toml().unwrap_or_default(),
                 members: Vec::new(),

@@ -49,6 +49,7 @@ fn run_of_the_child() {
         folder: &folder.join("run"),
         engine: common::engine(),
         command: String::new(),
+        commit: None,
         checkpoint_seconds: 0.05,
         stop: &stop,
     };
@@ -135,6 +136,7 @@ fn two_runs_in_one_folder_are_refused_and_so_is_another_configuration() {
         folder,
         engine: common::engine(),
         command: String::new(),
+        commit: None,
         checkpoint_seconds: 60.0,
         stop: &stop,
     };

@@ -66,6 +66,7 @@ fn a_short_training_beats_luck_on_graphs_never_seen() {
         folder: folder.path(),
         engine: engine.clone(),
         command: String::new(),
+        commit: None,
         checkpoint_seconds: 60.0,
         stop: &stop,
     };

@@ -35,6 +35,12 @@ fn train_then_evaluate_then_report() {
     assert_eq!(trained["interrupted"], false);
     assert!(trained["validation"].as_f64().is_some());
     assert_eq!(String::from_utf8(home.read("run/progress.jsonl")).unwrap().lines().count(), 4);
+    let policy = home.read("run/policy.safetensors");
+    let card = String::from_utf8_lossy(&policy);
+    assert!(card.contains("xla-gym train small.toml -o run --seed 3"));
+    if let Some(commit) = option_env!("XLA_GYM_COMMIT") {
+        assert!(card.contains(commit), "{commit} is not on the card");
+    }
 
     let eval = ["eval", "mine=run", "--benchmarks", "hlo-v1/ode/*", "--budget", "16", "--against"];
     let eval = [&eval[..], &["random,default", "--seeds", "0,1", "-o", "out.jsonl"]].concat();

@@ -4,7 +4,7 @@ use std::{
     collections::HashSet,
     fs::File,
     io::Write,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -50,15 +50,32 @@ pub struct Args {
     output: PathBuf,
 }
 
+/// An order that a search found.
 #[derive(Serialize, Deserialize)]
-struct Row {
-    benchmark: String,
+pub struct Row {
+    /// The program.
+    pub benchmark: String,
+    /// Whether the order begins at the program made legal.
     #[serde(default)]
-    legal: bool,
-    passes: Vec<String>,
-    initial: u64,
-    default: u64,
-    operations: u64,
+    pub legal: bool,
+    /// The passes, each of which changes the program.
+    pub passes: Vec<String>,
+    /// Operations where the order begins.
+    pub initial: u64,
+    /// Operations after XLA's own order.
+    pub default: u64,
+    /// Operations after this one.
+    pub operations: u64,
+}
+
+impl Row {
+    /// Reads orders, one line of JSON each.
+    pub fn read(path: &Path) -> Result<Vec<Row>> {
+        let named = || path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(named)?;
+        let rows = text.lines().map(|line| Ok(serde_json::from_str(line)?));
+        rows.collect::<Result<_>>().with_context(named)
+    }
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -68,13 +85,9 @@ pub fn run(args: Args) -> Result<()> {
         _ => true,
     });
     let policy = args.policy.as_deref().map(TrainedPolicy::find).transpose()?;
-    let before = std::fs::read_to_string(&args.output).unwrap_or_default();
-    let done: HashSet<(String, bool)> = before
-        .lines()
-        .map(|line| serde_json::from_str::<Row>(line).map(|row| (row.benchmark, row.legal)))
-        .map(|key| Ok(key?))
-        .collect::<Result<_>>()
-        .with_context(|| args.output.display().to_string())?;
+    let before = if args.output.exists() { Row::read(&args.output)? } else { Vec::new() };
+    let done: HashSet<(String, bool)> =
+        before.into_iter().map(|row| (row.benchmark, row.legal)).collect();
     let both = |program: &Benchmark| [false, true].map(|legal| (program.name(), legal));
     programs.retain(|program| !both(program).iter().all(|key| done.contains(key)));
     if programs.is_empty() {

@@ -46,16 +46,16 @@ pub struct Args {
     up_to: u64,
 
     /// Runs of passes.
-    #[arg(long, value_delimiter = ',', default_values_t = [100, 1000])]
+    #[arg(long, value_delimiter = ',', default_value = "100,1000")]
     budgets: Vec<u64>,
 
     /// Which methods. Those that begin with `coreset+` try orders first that did well on training
     /// graphs; `coreset` tries nothing else.
-    #[arg(long, value_delimiter = ',', default_values_t = ["coreset+evolve".to_owned()])]
+    #[arg(long, value_delimiter = ',', default_value = "coreset+evolve")]
     methods: Vec<String>,
 
     /// What is to be made small.
-    #[arg(long, value_delimiter = ',', default_values_t = ["operations".to_owned(), "legal".to_owned()])]
+    #[arg(long, value_delimiter = ',', default_value = "operations,legal")]
     objectives: Vec<String>,
 
     /// Start from a normal form of the programs.
@@ -63,7 +63,7 @@ pub struct Args {
     normalise: bool,
 
     /// Seeds.
-    #[arg(long, value_delimiter = ',', default_values_t = [0])]
+    #[arg(long, value_delimiter = ',', default_value = "0")]
     seeds: Vec<u64>,
 
     /// Stop beginning new graphs after so many minutes.

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod canonical;
 mod coreset;
 mod demonstrations;
 mod ensemble;
@@ -60,6 +61,8 @@ enum Command {
     Coreset(coreset::Args),
     /// Good orders for training graphs, by search, for agents to learn by heart.
     Demonstrations(demonstrations::Args),
+    /// Orders said in as few variants of passes as possible.
+    Canonical(canonical::Args),
     /// One policy out of several.
     Ensemble(ensemble::Args),
     /// Which passes of XLA's own pipeline can be left out.
@@ -84,6 +87,7 @@ fn main() -> Result<()> {
         Command::Speed(args) => speed::run(args),
         Command::Coreset(args) => coreset::run(args),
         Command::Demonstrations(args) => demonstrations::run(args),
+        Command::Canonical(args) => canonical::run(args),
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Search(args) => search::run(args),

@@ -61,6 +61,7 @@ pub fn trained(config: &Config, folder: &Path) -> Trained {
         folder,
         engine: engine(),
         command: String::new(),
+        commit: None,
         checkpoint_seconds: 1e9,
         stop: &stop,
     };

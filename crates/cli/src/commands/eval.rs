@@ -52,12 +52,12 @@ pub struct Args {
     largest: u64,
 
     /// Runs of passes for each graph.
-    #[arg(long, value_delimiter = ',', default_values_t = [64])]
+    #[arg(long, value_delimiter = ',', default_value = "64")]
     budget: Vec<u64>,
 
     /// Who else takes part: default, random, greedy, beam, mcts, evolve, coreset, coreset+evolve, or
     /// luck (one walk by luck with the passes of the first policy).
-    #[arg(long, value_delimiter = ',', default_values_t = ["default", "random", "greedy", "beam", "coreset"].map(str::to_owned))]
+    #[arg(long, value_delimiter = ',', default_value = "default,random,greedy,beam,coreset")]
     against: Vec<String>,
 
     /// Let policies guide searches by these methods too: beam, mcts, evolve. They begin with the
@@ -66,7 +66,7 @@ pub struct Args {
     guided: Vec<String>,
 
     /// Seeds of the searches.
-    #[arg(long, value_delimiter = ',', default_values_t = [0, 1, 2])]
+    #[arg(long, value_delimiter = ',', default_value = "0,1,2")]
     seeds: Vec<u64>,
 
     /// Do not send results through XLA's real pipeline, which takes most of the time.

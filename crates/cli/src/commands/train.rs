@@ -72,6 +72,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         folder: &args.output,
         engine: context.engine_config()?,
         command: command_line(),
+        commit: option_env!("XLA_GYM_COMMIT"),
         checkpoint_seconds: args.checkpoint_every,
         stop: &stop,
     };

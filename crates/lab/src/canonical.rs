@@ -1,0 +1,116 @@
+//! Orders said in as few variants of passes as possible.
+
+use std::{collections::HashMap, fs::File, io::Write, path::PathBuf, sync::Arc};
+
+use anyhow::{Context as _, Result};
+use xla_gym_data::Benchmarks;
+use xla_gym_engine::{EngineConfig, on_all_cores};
+use xla_gym_env::{Walk, World, WorldConfig};
+
+use crate::{demonstrations::Row, graphs};
+
+/// Orders said in as few variants of passes as possible: where several variants of a pass make the
+/// same program, the one that all orders together use most.
+///
+/// What a search finds is full of chance: `algsimp:scalar-multiply` here, `algsimp` there, to the
+/// same effect. Who learns from such orders learns the chance too, and uses a pass that copies
+/// functions where one that does not would have done.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Orders, as `xla-gym-lab demonstrations` writes them.
+    orders: PathBuf,
+
+    /// Where to write them.
+    #[arg(long, short)]
+    output: PathBuf,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let rows = Row::read(&args.orders)?;
+    let common = by_use(&rows);
+    let bar = graphs::progress(rows.len() as u64, "orders");
+    let said = on_all_cores(rows.len(), |index| {
+        let row = &rows[index];
+        let passes = say(row, &common).with_context(|| row.benchmark.clone());
+        bar.inc(1);
+        passes
+    })?;
+    bar.finish_and_clear();
+    let steps: usize = rows.iter().map(|row| row.passes.len()).sum();
+    let mut changed = 0;
+    let mut text = String::new();
+    for (mut row, passes) in rows.into_iter().zip(said) {
+        changed += row.passes.iter().zip(&passes).filter(|(old, new)| old != new).count();
+        row.passes = passes;
+        text += &(serde_json::to_string(&row)? + "\n");
+    }
+    File::create(&args.output)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| args.output.display().to_string())?;
+    println!("{changed} of {steps} passes said by another one");
+    Ok(())
+}
+
+/// The passes of all orders, the one that is used most first.
+fn by_use(rows: &[Row]) -> Vec<String> {
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    for pass in rows.iter().flat_map(|row| &row.passes) {
+        *uses.entry(pass).or_default() += 1;
+    }
+    let mut uses: Vec<(&str, usize)> = uses.into_iter().collect();
+    uses.sort_by_key(|(pass, uses)| (std::cmp::Reverse(*uses), *pass));
+    uses.into_iter().map(|(pass, _)| pass.to_owned()).collect()
+}
+
+/// The same programs in the same order, each made by the first variant that makes it.
+fn say(row: &Row, common: &[String]) -> Result<Vec<String>> {
+    let config = WorldConfig {
+        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
+        ..WorldConfig::xla()?
+    };
+    let world = Arc::new(World::with_programs(config, Benchmarks::find([&row.benchmark])?)?);
+    let ids = world.engine().passes(common.iter().map(String::as_str))?;
+    let prefix = if row.legal { world.legalising(0)?.to_vec() } else { Vec::new() };
+    let mut walk = Walk::begin_after(&world, 0, &prefix)?;
+    let mut said = Vec::new();
+    for name in &row.passes {
+        let mut there = walk.fork_with_program()?;
+        there.step(world.engine().passes([name.as_str()])?[0])?;
+        let mut chosen = name;
+        for (other, id) in common.iter().zip(&ids).filter(|(other, _)| base(other) == base(name)) {
+            if other == name {
+                break;
+            }
+            let mut trial = walk.fork_with_program()?;
+            if trial.step(*id)?.changed && trial.state().id == there.state().id {
+                chosen = other;
+                break;
+            }
+        }
+        said.push(chosen.clone());
+        walk = there;
+    }
+    Ok(said)
+}
+
+/// The name of a pass without its options.
+fn base(pass: &str) -> &str {
+    pass.split_once(':').map_or(pass, |(base, _)| base)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(passes: &[&str]) -> Row {
+        let passes = passes.iter().map(|pass| (*pass).to_owned()).collect();
+        let benchmark = "hlo-v1/mlp/forward".to_owned();
+        Row { benchmark, legal: false, passes, initial: 0, default: 0, operations: 0 }
+    }
+
+    #[test]
+    fn passes_that_are_used_most_come_first() {
+        let rows = [row(&["dce", "cse"]), row(&["cse", "algsimp"])];
+        assert_eq!(by_use(&rows), ["cse", "algsimp", "dce"]);
+    }
+}
