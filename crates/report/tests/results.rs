@@ -267,6 +267,22 @@ fn the_sample_has_every_figure() {
 }
 
 #[test]
+fn who_met_fewer_graphs_is_marked_and_does_not_lead() {
+    let outcomes = [
+        outcome("a", "thorough", 0, [100, 80, 78]),
+        outcome("b", "thorough", 0, [100, 80, 78]),
+        outcome("a", "choosy", 0, [100, 80, 50]),
+    ];
+    let page = results_page(&outcomes, &[], "t");
+    let headline = page.html.split("</header>").next().unwrap();
+    assert!(headline.contains("thorough") && !headline.contains("choosy"), "{headline}");
+    let figure = file(&page.svgs, "figure-2-algorithms.svg");
+    assert!(figure.contains("choosy [1]") && figure.contains(">thorough<"), "{figure}");
+    let by_graph = names(&page.csvs).into_iter().find(|name| name.starts_with("figure-3")).unwrap();
+    assert!(!file(&page.csvs, by_graph).contains("choosy"));
+}
+
+#[test]
 fn contestants_to_be_shown_can_be_chosen() {
     let options = PageOptions {
         title: "t".to_owned(),

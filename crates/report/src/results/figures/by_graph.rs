@@ -78,12 +78,17 @@ pub fn by_graph(
     Some(Figure { file, title, part: split.to_owned(), drawing, caption, csv: csv.text() })
 }
 
-/// The best row of every contestant that is wanted; of every kind, if none is.
+/// The best row of every contestant that is wanted; if none is, the best of every kind among those
+/// that met all graphs.
 fn chosen<'a>(rows: &'a [SummaryRow], split: &str, wanted: &[String]) -> Vec<&'a SummaryRow> {
     let mut best: Vec<&SummaryRow> = Vec::new();
     let ratio = |row: &SummaryRow| row.order.mean.map(|mean| mean.value);
     let mut candidates: Vec<&SummaryRow> =
         rows.iter().filter(|row| row.split == split && ratio(row).is_some()).collect();
+    if wanted.is_empty() {
+        let all = candidates.iter().map(|row| row.graphs).max();
+        candidates.retain(|row| Some(row.graphs) == all);
+    }
     candidates.sort_by(|a, b| ratio(b).partial_cmp(&ratio(a)).unwrap_or(std::cmp::Ordering::Equal));
     for row in candidates {
         let taken = if wanted.is_empty() {

@@ -64,7 +64,12 @@ fn side_by_side(
         if undefined > 0 {
             note.push_str(&format!(", {} without a ratio", grouped(undefined as u64)));
         }
-        let rows = part.iter().map(|row| dot(row, names.of(row), palette)).collect();
+        let rows = part.iter().map(|row| {
+            // Who met fewer graphs than others can be compared with some reserve only.
+            let fewer = (row.graphs < graphs).then(|| format!(" [{}]", grouped(row.graphs as u64)));
+            dot(row, names.of(row) + &fewer.unwrap_or_default(), palette)
+        });
+        let rows = rows.collect();
         panels.push(DotPanel { name: part[0].split.clone(), note, rows });
     }
     let description =
@@ -80,6 +85,9 @@ fn side_by_side(
             " The number after a name is the largest budget it was given, in pass runs for each \
              graph; for equal budgets see below.",
         );
+    }
+    if panels.iter().flat_map(|panel| &panel.rows).any(|row| row.name.ends_with(']')) {
+        caption.push_str(" In square brackets: how many graphs, for those that met fewer.");
     }
     let csv = csv::summary(rows.iter().copied());
     let (file, title, part) = (file.to_owned(), title.to_owned(), String::new());
