@@ -1,4 +1,4 @@
-//! Orders said in as few variants of passes as possible.
+//! Orders in which passes are named alike.
 
 use std::{collections::HashMap, fs::File, io::Write, path::PathBuf, sync::Arc};
 
@@ -9,8 +9,8 @@ use xla_gym_env::{Walk, World, WorldConfig};
 
 use crate::{demonstrations::Row, graphs};
 
-/// Orders said in as few variants of passes as possible: where several variants of a pass make the
-/// same program, the one that all orders together use most.
+/// Orders in which passes are named alike: where several variants of a pass make the same program,
+/// the one that all orders together use most.
 ///
 /// What a search finds is full of chance: `algsimp:scalar-multiply` here, `algsimp` there, to the
 /// same effect. Who learns from such orders learns the chance too, and uses a pass that copies
@@ -37,9 +37,10 @@ pub fn run(args: Args) -> Result<()> {
     })?;
     bar.finish_and_clear();
     let steps: usize = rows.iter().map(|row| row.passes.len()).sum();
-    let mut changed = 0;
+    let (mut changed, mut elsewhere) = (0, 0);
     let mut text = String::new();
-    for (mut row, passes) in rows.into_iter().zip(said) {
+    for (mut row, (passes, operations)) in rows.into_iter().zip(said) {
+        elsewhere += usize::from(operations != row.operations);
         changed += row.passes.iter().zip(&passes).filter(|(old, new)| old != new).count();
         row.passes = passes;
         text += &(serde_json::to_string(&row)? + "\n");
@@ -47,7 +48,10 @@ pub fn run(args: Args) -> Result<()> {
     File::create(&args.output)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .with_context(|| args.output.display().to_string())?;
-    println!("{changed} of {steps} passes said by another one");
+    println!("{changed} of {steps} passes have another name now");
+    if elsewhere > 0 {
+        println!("{elsewhere} orders do not lead to as many operations as they say");
+    }
     Ok(())
 }
 
@@ -62,8 +66,9 @@ fn by_use(rows: &[Row]) -> Vec<String> {
     uses.into_iter().map(|(pass, _)| pass.to_owned()).collect()
 }
 
-/// The same programs in the same order, each made by the first variant that makes it.
-fn say(row: &Row, common: &[String]) -> Result<Vec<String>> {
+/// The same programs in the same order, each made by the first variant that makes it; and how many
+/// operations the last one has.
+fn say(row: &Row, common: &[String]) -> Result<(Vec<String>, u64)> {
     let config = WorldConfig {
         engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
         ..WorldConfig::xla()?
@@ -90,7 +95,7 @@ fn say(row: &Row, common: &[String]) -> Result<Vec<String>> {
         said.push(chosen.clone());
         walk = there;
     }
-    Ok(said)
+    Ok((said, walk.state().counts.operations))
 }
 
 /// The name of a pass without its options.
@@ -104,7 +109,7 @@ mod tests {
 
     fn row(passes: &[&str]) -> Row {
         let passes = passes.iter().map(|pass| (*pass).to_owned()).collect();
-        let benchmark = "hlo-v1/mlp/forward".to_owned();
+        let benchmark = "hlo-v1/mlp/classifier-forward-8l".to_owned();
         Row { benchmark, legal: false, passes, initial: 0, default: 0, operations: 0 }
     }
 
@@ -112,5 +117,17 @@ mod tests {
     fn passes_that_are_used_most_come_first() {
         let rows = [row(&["dce", "cse"]), row(&["cse", "algsimp"])];
         assert_eq!(by_use(&rows), ["cse", "algsimp", "dce"]);
+    }
+
+    #[test]
+    fn a_variant_that_does_the_same_takes_the_name_that_is_used_most() {
+        let once = row(&["algsimp:dot-strength", "dce"]);
+        let common: Vec<String> =
+            ["algsimp", "cse", "algsimp:dot-strength", "dce"].map(Into::into).into();
+        let (said, operations) = say(&once, &common).unwrap();
+        assert_eq!(said, ["algsimp", "dce"]);
+        assert!(operations > 0);
+        let (same, also) = say(&row(&["algsimp", "dce"]), &common).unwrap();
+        assert_eq!((same, also), (said, operations));
     }
 }

@@ -61,7 +61,7 @@ enum Command {
     Coreset(coreset::Args),
     /// Good orders for training graphs, by search, for agents to learn by heart.
     Demonstrations(demonstrations::Args),
-    /// Orders said in as few variants of passes as possible.
+    /// Orders in which passes are named alike.
     Canonical(canonical::Args),
     /// One policy out of several.
     Ensemble(ensemble::Args),

@@ -6,7 +6,7 @@ use super::{
     Outcome, Progress, csv,
     figures::{self, Figure, Palette, means, plural, with_interval},
     groups::{groups, repeated},
-    summary::{SummaryRow, summary},
+    summary::{SummaryRow, comparable, summary},
     tables::{floor_words, missing_words, runs_table, split_tables, undefined_table},
 };
 use crate::{
@@ -133,10 +133,7 @@ fn header(outcomes: &[Outcome], progress: &[Progress], rows: &[SummaryRow], titl
 fn sentence(rows: &[SummaryRow]) -> String {
     let split = &rows[0].split;
     let ratio = |row: &&SummaryRow| row.order.mean.map_or(f64::NEG_INFINITY, |mean| mean.value);
-    // Who met only some of the graphs cannot be compared with who met them all.
-    let all = rows.iter().map(|row| row.graphs).max().unwrap_or_default();
-    let met_all = rows.iter().filter(|row| row.graphs == all);
-    let best = met_all.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    let best = comparable(rows).max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     let Some((row, mean)) = best.and_then(|row| Some((row, row.order.mean?))) else {
         return format!("{split}: no graph has a ratio.");
     };

@@ -8,6 +8,16 @@ use super::{
     stats::{FLOOR, Grid, Interval, median},
 };
 
+/// Those of a split that met nearly as many graphs as whoever met most: at least 19 of 20. Who met
+/// only some cannot be compared with them.
+pub fn comparable<'a>(
+    rows: impl IntoIterator<Item = &'a SummaryRow, IntoIter: Clone>,
+) -> impl Iterator<Item = &'a SummaryRow> {
+    let rows = rows.into_iter();
+    let most = rows.clone().map(|row| row.graphs).max().unwrap_or_default();
+    rows.filter(move |row| 20 * row.graphs >= 19 * most)
+}
+
 /// One contestant in one split, by one kind and with one budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SummaryRow {

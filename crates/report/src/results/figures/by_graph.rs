@@ -9,6 +9,7 @@ use crate::{
         csv::{Csv, number},
         groups::Group,
         stats::median,
+        summary::comparable,
     },
     text::shortened,
 };
@@ -79,16 +80,14 @@ pub fn by_graph(
 }
 
 /// The best row of every contestant that is wanted; if none is, the best of every kind among those
-/// that met all graphs.
+/// that met nearly all graphs.
 fn chosen<'a>(rows: &'a [SummaryRow], split: &str, wanted: &[String]) -> Vec<&'a SummaryRow> {
     let mut best: Vec<&SummaryRow> = Vec::new();
     let ratio = |row: &SummaryRow| row.order.mean.map(|mean| mean.value);
+    let of_split = rows.iter().filter(|row| row.split == split);
     let mut candidates: Vec<&SummaryRow> =
-        rows.iter().filter(|row| row.split == split && ratio(row).is_some()).collect();
-    if wanted.is_empty() {
-        let all = candidates.iter().map(|row| row.graphs).max();
-        candidates.retain(|row| Some(row.graphs) == all);
-    }
+        if wanted.is_empty() { comparable(of_split).collect() } else { of_split.collect() };
+    candidates.retain(|row| ratio(row).is_some());
     candidates.sort_by(|a, b| ratio(b).partial_cmp(&ratio(a)).unwrap_or(std::cmp::Ordering::Equal));
     for row in candidates {
         let taken = if wanted.is_empty() {

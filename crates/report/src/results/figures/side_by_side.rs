@@ -55,6 +55,7 @@ fn side_by_side(
     rows.sort_by(|a, b| a.split.cmp(&b.split).then(ratio(b).total_cmp(&ratio(a))));
     let names = Names::among(&rows);
     let mut panels: Vec<DotPanel> = Vec::new();
+    let mut some_met_fewer = false;
     for part in rows.chunk_by(|a, b| a.split == b.split) {
         let (graphs, undefined) = (
             part.iter().map(|row| row.graphs).max().unwrap_or_default(),
@@ -67,6 +68,7 @@ fn side_by_side(
         let rows = part.iter().map(|row| {
             // Who met fewer graphs than others can be compared with some reserve only.
             let fewer = (row.graphs < graphs).then(|| format!(" [{}]", grouped(row.graphs as u64)));
+            some_met_fewer |= fewer.is_some();
             dot(row, names.of(row) + &fewer.unwrap_or_default(), palette)
         });
         let rows = rows.collect();
@@ -86,7 +88,7 @@ fn side_by_side(
              graph; for equal budgets see below.",
         );
     }
-    if panels.iter().flat_map(|panel| &panel.rows).any(|row| row.name.ends_with(']')) {
+    if some_met_fewer {
         caption.push_str(" In square brackets: how many graphs, for those that met fewer.");
     }
     let csv = csv::summary(rows.iter().copied());
