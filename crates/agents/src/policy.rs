@@ -7,7 +7,7 @@ use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{Seen, State, View, Walk, World};
 use xla_gym_nn::{Mlp, Shape, Space};
 
-use crate::{choice, error::AgentError, shipped::Shipped, tensors::Tensors};
+use crate::{choice, error::AgentError, shipped::Shipped, tensors::Tensors, train::POLICY};
 
 /// Says that a file is a policy, and of which kind.
 const FORMAT: &str = "xla-gym-policy 1";
@@ -100,15 +100,16 @@ impl TrainedPolicy {
         TrainedPolicy::from_tensors(&Tensors::read(path)?).map_err(wrong)
     }
 
-    /// One that comes with the software, by its name, or one from a file.
+    /// One that comes with the software, by its name, or one from a file or the folder of a run.
     pub fn find(name: &str) -> Result<TrainedPolicy, AgentError> {
         let shipped = Shipped::ALL.into_iter().find(|shipped| shipped.name() == name);
         match shipped.and_then(Shipped::policy) {
             Some(policy) => Ok(policy.clone()),
             None if !Path::new(name).exists() => Err(AgentError::Config(format!(
-                "{name} is neither a file nor a policy that comes along: {}",
+                "{name} is no file, no folder of a run, and no policy that comes along: {}",
                 Shipped::ALL.map(Shipped::name).join(", ")
             ))),
+            None if Path::new(name).is_dir() => TrainedPolicy::read(&Path::new(name).join(POLICY)),
             None => TrainedPolicy::read(Path::new(name)),
         }
     }

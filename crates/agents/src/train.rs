@@ -579,6 +579,11 @@ pub fn make_world(config: &Config, engine: EngineConfig) -> Result<World, AgentE
         Benchmark::Graph(graph) => graph.counts.instructions <= config.largest,
         _ => true,
     });
+    if found.programs.is_empty() && !seen.is_empty() {
+        let largest = config.largest;
+        let message = format!("largest = {largest}: all {} programs are larger", seen.len());
+        return Err(AgentError::Config(message));
+    }
     let world = WorldConfig {
         // What other runs met must not change this one.
         engine: EngineConfig { quarantine: None, ..engine },

@@ -42,6 +42,9 @@ fn train_then_evaluate_then_report() {
         assert!(card.contains(commit), "{commit} is not on the card");
     }
 
+    let shipped = ["eval", "general", "--benchmarks", "hlo-v1/ode/life", "--budget", "4"];
+    let shipped = home.json(&[&shipped[..], &["--against", "none", "--no-legal"]].concat());
+    assert_eq!(shipped[0]["contestant"], "general");
     let eval = ["eval", "mine=run", "--benchmarks", "hlo-v1/ode/*", "--budget", "16", "--against"];
     let eval = [&eval[..], &["random,default", "--seeds", "0,1", "-o", "out.jsonl"]].concat();
     let rows = home.json(&eval);
@@ -129,6 +132,8 @@ fn what_is_wrong_is_named() {
         .expect(2)
         .says(&["nonsense"]);
     train(&["small.toml", "--benchmarks", "nowhere.hlo"]).expect(3).says(&["nowhere.hlo"]);
+    train(&["small.toml", "--set", "largest=1"]).expect(2).says(&["largest = 1", "3 programs"]);
+    home.run(&["eval", "generl"]).expect(2).says(&["generl", "general, gpt2"]);
     home.run(&["eval", "garbage.safetensors"]).expect(3).says(&["garbage.safetensors"]);
     home.run(&["eval", "--against", "magic"]).expect(1).says(&["magic", "random"]);
     home.run(&["report", "missing.jsonl", "-o", "page"]).expect(1).says(&["missing.jsonl"]);

@@ -73,8 +73,11 @@ impl Row {
     pub fn read(path: &Path) -> Result<Vec<Row>> {
         let named = || path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(named)?;
-        let rows = text.lines().map(|line| Ok(serde_json::from_str(line)?));
-        rows.collect::<Result<_>>().with_context(named)
+        let parse = |(number, line)| {
+            let at = || format!("{}, line {}", named(), number + 1);
+            serde_json::from_str(line).with_context(at)
+        };
+        text.lines().enumerate().map(parse).collect()
     }
 }
 

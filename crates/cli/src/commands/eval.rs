@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
-use xla_gym_agents::{POLICY, TrainedPolicy};
+use xla_gym_agents::TrainedPolicy;
 use xla_gym_contest::{Contest, Contestant, Way};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::on_all_cores;
@@ -35,8 +35,8 @@ use crate::context::Context;
 /// `-o`, outcomes are written as they come, and a call that is made again goes on where it ended.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Policies: NAME=PATH or PATH, a file or the folder of a run. Those with one name are seeds of
-    /// one contestant.
+    /// Policies: NAME=PATH or PATH, a file, the folder of a run, or one that comes along (general,
+    /// gpt2). Those with one name are seeds of one contestant.
     policies: Vec<String>,
 
     /// Which graphs. Can be given several times.
@@ -201,9 +201,7 @@ fn contestants(args: &Args) -> Result<Vec<Contestant>> {
             Some((name, path)) => (Some(name.to_owned()), path),
             None => (None, policy.as_str()),
         };
-        let path = PathBuf::from(path);
-        let path = if path.is_dir() { path.join(POLICY) } else { path };
-        let policy = Arc::new(TrainedPolicy::read(&path)?);
+        let policy = Arc::new(TrainedPolicy::find(path)?);
         let name = name.unwrap_or_else(|| policy.card.name.clone());
         let seed = policy.card.seed;
         for guide in &args.guided {
