@@ -527,7 +527,7 @@ def test_a_graph_is_described(make):
     known = xla_gym.data.describe(SMALL[0])
     _, info = make(benchmark_locs=SMALL[:1]).reset()
     assert known["id"] == SMALL[0] == info["benchmark"]
-    for count in ("instructions", "operations", "computations"):
+    for count in ("instructions", "operations", "inlined", "computations"):
         assert known["counts"][count] == info[count]
     with pytest.raises(xla_gym.BenchmarkNotFoundError, match="hlo-v1/none"):
         xla_gym.data.describe("hlo-v1/none")

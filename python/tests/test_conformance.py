@@ -221,7 +221,7 @@ def test_every_observation_is_in_the_space(make, name):
 
 
 @pytest.mark.parametrize(
-    "observation", ["raw", "share", "cost", "history", "applied", "latest", "size"]
+    "observation", ["raw", "share", "cost", "history", "applied", "latest", "size", "inlined"]
 )
 def test_other_observations_are_in_their_spaces(make, observation):
     env = make(observation=observation)

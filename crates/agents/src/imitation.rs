@@ -57,6 +57,9 @@ pub struct Demonstration {
     /// Whether the order begins at the program made legal.
     #[serde(default)]
     pub legal: bool,
+    /// Passes that come before the order, and are not to be learnt.
+    #[serde(default)]
+    pub after: Vec<String>,
     /// The passes that change something, in order.
     pub passes: Vec<String>,
 }
@@ -109,13 +112,13 @@ pub fn examples(
         }
         let (mut seen, mut actions) = (Vec::new(), Vec::new());
         let mut row = vec![0.0; gatherer.observer.value_width()];
-        for name in &order.passes {
+        for (number, name) in order.after.iter().chain(&order.passes).enumerate() {
             let Some(action) = (0..env.actions()).find(|a| env.action_name(*a) == name) else {
                 continue;
             };
             gatherer.observer.write(&env, &mut row)?;
             let step = env.step(action)?;
-            if step.info.changed {
+            if step.info.changed && number >= order.after.len() {
                 seen.extend_from_slice(&row[..width]);
                 actions.push(action);
             }

@@ -38,7 +38,7 @@ pub use dqn::DqnConfig;
 pub use ensemble::together;
 pub use episode::{Chooser, Episode, Gatherer, Order};
 pub use error::AgentError;
-pub use imitation::{Demonstration, Imitation};
+pub use imitation::{Demonstration, Examples, Imitation, examples};
 pub use observer::Observer;
 pub use policy::{Card, Guide, Interface, TrainedPolicy};
 pub use ppo::PpoConfig;

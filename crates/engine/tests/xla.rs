@@ -10,7 +10,7 @@ use std::{
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use xla_gym_engine::{
-    Death, Engine, EngineConfig, EngineError, PassFailure, Session,
+    Death, Engine, EngineConfig, EngineError, PassFailure, Session, Source,
     protocol::{Form, Observe, PassId},
 };
 
@@ -53,6 +53,43 @@ fn every_format_gives_the_same_program() {
 }
 
 #[test]
+fn what_inlining_would_cost_is_known_beforehand() {
+    let engine = engine();
+    let counts = |session: &mut Session| session.observe(Observe::COUNTS).unwrap().counts.unwrap();
+    let text = "HloModule calls
+
+negated { x = f32[4] parameter(0)  y = f32[4] negate(x)  ROOT z = f32[4] exponential(y) }
+
+twice { x = f32[4] parameter(0)  y = f32[4] call(x), to_apply=negated
+  ROOT z = f32[4] call(y), to_apply=negated }
+
+going { x = f32[4] parameter(0)  one = f32[] constant(1)  first = f32[1] slice(x), slice={[0:1]}
+  scalar = f32[] reshape(first)  ROOT go = pred[] compare(scalar, one), direction=LT }
+
+ENTRY main { x = f32[4] parameter(0)  y = f32[4] call(x), to_apply=twice
+  z = f32[4] call(y), to_apply=negated
+  ROOT w = f32[4] while(z), condition=going, body=twice }
+";
+    let mut session =
+        engine.load(&Source::from_bytes("calls.hlo", text.as_bytes().to_vec()).unwrap()).unwrap();
+    let before = counts(&mut session);
+    // Two in `negated`, two calls in `twice`, three in `going`, two calls and a loop in `main`.
+    assert_eq!(before.operations, 2 + 2 + 3 + 3);
+    // `twice` stays as the loop's body, and its four operations are copied into `main`.
+    assert_eq!(before.inlined, 4 + 3 + (4 + 2 + 1));
+    let inline = engine.pass("call-inliner").unwrap();
+    let after = session.apply(inline, Observe::COUNTS).unwrap().observation.counts.unwrap();
+    assert_eq!((after.operations, after.inlined), (before.inlined, before.inlined));
+
+    for graph in ["gpt2-train-1l", "resnet-train", "gpt2-generate-sample"] {
+        let mut session = load(&engine, graph);
+        let before = counts(&mut session);
+        let after = session.apply(inline, Observe::COUNTS).unwrap().observation.counts.unwrap();
+        assert_eq!(after.operations, before.inlined, "{graph}");
+    }
+}
+
+#[test]
 fn what_is_printed_can_be_read_back_in_another_process() {
     let (one, other) = (engine(), engine());
     for graph in ["gpt2-train-1l", "resnet-train", "gpt2-generate-sample", "complex-ops"] {
@@ -62,7 +99,7 @@ fn what_is_printed_can_be_read_back_in_another_process() {
         let expected = session.fingerprint().unwrap();
         for form in [Form::Text, Form::Binary] {
             let bytes = session.print(form).unwrap();
-            let source = xla_gym_engine::Source::from_bytes(graph, bytes).unwrap();
+            let source = Source::from_bytes(graph, bytes).unwrap();
             let mut again = other.load(&source).unwrap();
             assert_eq!(again.fingerprint().unwrap(), expected, "{graph} as {form:?}");
         }
@@ -73,7 +110,7 @@ fn what_is_printed_can_be_read_back_in_another_process() {
 fn a_fingerprint_sees_what_matters_and_nothing_else() {
     let engine = engine();
     let fingerprint = |text: &str| {
-        let source = xla_gym_engine::Source::from_bytes("test", text.as_bytes().to_vec()).unwrap();
+        let source = Source::from_bytes("test", text.as_bytes().to_vec()).unwrap();
         engine.load(&source).unwrap().fingerprint().unwrap()
     };
     let module = |body: &str| format!("HloModule m\nENTRY e {{\n{body}\n}}\n");
@@ -281,7 +318,7 @@ fn the_same_passes_give_the_same_bytes_in_every_process() {
         let mut session = load(&one, graph);
         let first = run(&mut session, &passes, |_| {});
         // What was remembered along the way is what a fresh look finds.
-        let printed = xla_gym_engine::Source::from_bytes(graph, first.clone()).unwrap();
+        let printed = Source::from_bytes(graph, first.clone()).unwrap();
         let fresh = other.load(&printed).unwrap().fingerprint().unwrap();
         assert_eq!(session.fingerprint().unwrap(), fresh, "{graph}");
         let second = run(&mut load(&other, graph), &passes, |_| {});
@@ -323,7 +360,7 @@ fn a_scratch_copy_can_be_cloned_and_restored() {
     let copy = scratch.clone_program().unwrap();
     scratch.restore(copy).unwrap();
     let printed = scratch.print(copy, Form::Binary).unwrap();
-    let source = xla_gym_engine::Source::from_bytes("copy", printed).unwrap();
+    let source = Source::from_bytes("copy", printed).unwrap();
     let mut again = engine.load(&source).unwrap();
     assert_eq!(again.fingerprint().unwrap(), session.fingerprint().unwrap());
 }
@@ -343,7 +380,7 @@ fn a_pass_that_starts_threads_does_not_keep_a_session_from_being_copied() {
         })
         .collect::<String>();
     let text = format!("HloModule m\nENTRY e {{\n{dots} ROOT r = f32[128,128] add(d0, d1)\n}}\n");
-    let source = xla_gym_engine::Source::from_bytes("dots", text.into_bytes()).unwrap();
+    let source = Source::from_bytes("dots", text.into_bytes()).unwrap();
     let mut session = engine.load(&source).unwrap();
     let fold = engine.pass("constant_folding:aggressive").unwrap();
     assert!(session.apply(fold, Observe::NOTHING).unwrap().changed);

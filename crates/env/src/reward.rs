@@ -184,7 +184,12 @@ mod tests {
     fn state(operations: u64, flops: f64, transcendentals: f64) -> State {
         State {
             id: Fingerprint(operations.into()),
-            counts: Counts { instructions: operations, operations, computations: 1 },
+            counts: Counts {
+                instructions: operations,
+                operations,
+                inlined: operations,
+                computations: 1,
+            },
             opcodes: Vec::new(),
             cost: Some(Cost { flops, transcendentals, bytes_accessed: 0.0 }),
         }

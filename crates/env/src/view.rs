@@ -9,6 +9,9 @@ pub const COST_FEATURES: usize = 8;
 /// The length of [`View::Size`].
 const SIZE_FEATURES: usize = 6;
 
+/// The length of [`View::Inlined`].
+const INLINED_FEATURES: usize = 4;
+
 /// Larger counts and costs than these do not occur; they scale the logarithms to 0..=1.
 const MOST_INSTRUCTIONS: f64 = 1e7;
 const MOST_WORK: f64 = 1e18;
@@ -38,6 +41,10 @@ pub enum View {
     /// as a ratio to these. Ratios are cut at 4. Many calls and few computations tell that inlining
     /// would make copies.
     Size,
+    /// Operations if every call were replaced by a copy of what it calls: as a logarithm between 0
+    /// and 1, then as ratios, cut at 4, to the same at the start, to the operations now and to the
+    /// fewest operations so far. It tells what inlining would cost.
+    Inlined,
 }
 
 /// How many actions [`View::Latest`] looks back.
@@ -71,7 +78,7 @@ pub struct Bounds {
 
 impl View {
     /// All of them.
-    pub const ALL: [View; 8] = [
+    pub const ALL: [View; 9] = [
         View::Counts,
         View::Scaled,
         View::Share,
@@ -80,6 +87,7 @@ impl View {
         View::Applied,
         View::Latest,
         View::Size,
+        View::Inlined,
     ];
 
     /// Between which values it lies.
@@ -93,6 +101,7 @@ impl View {
             View::Applied => Bounds { low: 0.0, high: 1.0, length: actions },
             View::Latest => Bounds { low: 0.0, high: 1.0, length: LATEST * actions },
             View::Size => Bounds { low: 0.0, high: 4.0, length: SIZE_FEATURES },
+            View::Inlined => Bounds { low: 0.0, high: 4.0, length: INLINED_FEATURES },
         }
     }
 
@@ -142,6 +151,13 @@ impl View {
                 out[4] = ratio(fewest as f64, start.counts.operations as f64);
                 out[5] = ratio(state.counts.operations as f64, fewest as f64);
             }
+            View::Inlined => {
+                let inlined = state.counts.inlined as f64;
+                out[0] = logarithm(inlined, MOST_INSTRUCTIONS) as f32;
+                out[1] = ratio(inlined, start.counts.inlined as f64);
+                out[2] = ratio(inlined, state.counts.operations as f64);
+                out[3] = ratio(inlined, fewest as f64);
+            }
         }
     }
 }
@@ -180,7 +196,12 @@ mod tests {
         let instructions = opcodes.iter().map(|count| u64::from(*count)).sum();
         State {
             id: Fingerprint(0),
-            counts: Counts { instructions, operations: instructions, computations: 1 },
+            counts: Counts {
+                instructions,
+                operations: instructions,
+                inlined: 2 * instructions,
+                computations: 1,
+            },
             opcodes,
             cost: Some(Cost { flops, transcendentals: 0.0, bytes_accessed: f64::INFINITY }),
         }
@@ -215,6 +236,7 @@ mod tests {
         let work = (50.0_f64.ln_1p() / 1e18_f64.ln_1p()) as f32;
         check(View::Cost, &now, &[work, 0.0, 0.0, scaled(8.0), 0.5, 0.0, 0.0, 0.5]);
         check(View::Size, &now, &[scaled(8.0), scaled(1.0), 0.5, 1.0, 0.25, 2.0]);
+        check(View::Inlined, &now, &[scaled(16.0), 0.5, 2.0, 4.0]);
     }
 
     #[test]

@@ -76,7 +76,8 @@ fn say(row: &Row, common: &[String]) -> Result<(Vec<String>, u64)> {
     let world = Arc::new(World::with_programs(config, Benchmarks::find([&row.benchmark])?)?);
     let ids = world.engine().passes(common.iter().map(String::as_str))?;
     let prefix = if row.legal { world.legalising(0)?.to_vec() } else { Vec::new() };
-    let mut walk = Walk::begin_after(&world, 0, &prefix)?;
+    let after = world.engine().passes(row.after.iter().map(String::as_str))?;
+    let mut walk = Walk::begin_after(&world, 0, &[prefix, after].concat())?;
     let mut said = Vec::new();
     for name in &row.passes {
         let mut there = walk.fork_with_program()?;
@@ -110,7 +111,15 @@ mod tests {
     fn row(passes: &[&str]) -> Row {
         let passes = passes.iter().map(|pass| (*pass).to_owned()).collect();
         let benchmark = "hlo-v1/mlp/classifier-forward-8l".to_owned();
-        Row { benchmark, legal: false, passes, initial: 0, default: 0, operations: 0 }
+        Row {
+            benchmark,
+            legal: false,
+            after: Vec::new(),
+            passes,
+            initial: 0,
+            default: 0,
+            operations: 0,
+        }
     }
 
     #[test]

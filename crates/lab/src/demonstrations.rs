@@ -1,7 +1,7 @@
 //! Good orders for training graphs, by search, for agents to learn by heart.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     fs::File,
     io::Write,
     path::{Path, PathBuf},
@@ -9,8 +9,13 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use rand::{
+    Rng, SeedableRng,
+    distr::{Distribution, weighted::WeightedIndex},
+};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_agents::TrainedPolicy;
+use xla_gym_agents::{Guide, TrainedPolicy};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
 use xla_gym_env::{Walk, World, WorldConfig};
@@ -21,8 +26,9 @@ use crate::graphs;
 
 /// Good orders for training graphs, by search, for agents to learn by heart.
 ///
-/// Searches from the program as emitted, and from the program made legal by XLA's own passes.
-/// Results are written as they come; a run that is started again goes on where it ended.
+/// Searches from the program as emitted, and from the program made legal by XLA's own passes; with
+/// `--astray`, from where a policy may stand after some steps of its own, to learn how to go on
+/// from there. Results are written as they come; a run that is started again goes on where it ended.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which graphs.
@@ -41,6 +47,10 @@ pub struct Args {
     #[arg(long)]
     policy: Option<String>,
 
+    /// Searches for each program and start, each after a few steps that the policy takes at random.
+    #[arg(long, requires = "policy", value_name = "SEARCHES")]
+    astray: Option<u64>,
+
     /// Seed.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -58,6 +68,9 @@ pub struct Row {
     /// Whether the order begins at the program made legal.
     #[serde(default)]
     pub legal: bool,
+    /// Passes before the order begins, which nobody recommends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
     /// The passes, each of which changes the program.
     pub passes: Vec<String>,
     /// Operations where the order begins.
@@ -89,10 +102,16 @@ pub fn run(args: Args) -> Result<()> {
     });
     let policy = args.policy.as_deref().map(TrainedPolicy::find).transpose()?;
     let before = if args.output.exists() { Row::read(&args.output)? } else { Vec::new() };
-    let done: HashSet<(String, bool)> =
-        before.into_iter().map(|row| (row.benchmark, row.legal)).collect();
-    let both = |program: &Benchmark| [false, true].map(|legal| (program.name(), legal));
-    programs.retain(|program| !both(program).iter().all(|key| done.contains(key)));
+    let searches = args.astray.unwrap_or(1).max(1) as usize;
+    let mut done: HashMap<(String, bool), usize> = HashMap::new();
+    for row in before {
+        *done.entry((row.benchmark, row.legal)).or_default() += 1;
+    }
+    let missing = |name: &str, legal: bool| {
+        done.get(&(name.to_owned(), legal)).copied().unwrap_or_default()..searches
+    };
+    programs
+        .retain(|program| [false, true].iter().any(|l| !missing(&program.name(), *l).is_empty()));
     if programs.is_empty() {
         return Ok(());
     }
@@ -103,18 +122,23 @@ pub fn run(args: Args) -> Result<()> {
         let found = Benchmarks { programs: vec![programs[index].clone()], skipped: Vec::new() };
         let config = WorldConfig {
             engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
+            // Who goes astray does so by passes that it knows, and comes back by the same.
+            passes: match &policy {
+                Some(policy) if args.astray.is_some() => policy.interface.passes.clone(),
+                _ => Vec::new(),
+            },
             ..WorldConfig::xla()?
         };
         let world = Arc::new(World::with_programs(config, found)?);
         for legal in [false, true] {
             let name = world.benchmark_name(0).to_owned();
-            if done.contains(&(name.clone(), legal)) {
-                continue;
+            for number in missing(&name, legal) {
+                let row = demonstrate(&world, legal, policy.as_ref(), number as u64, &args)
+                    .with_context(|| name.clone())?;
+                let line = serde_json::to_string(&row)? + "\n";
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                file.write_all(line.as_bytes())?;
             }
-            let row = demonstrate(&world, legal, policy.as_ref(), &args).context(name)?;
-            let line = serde_json::to_string(&row)? + "\n";
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.write_all(line.as_bytes())?;
         }
         bar.inc(1);
         Ok::<(), anyhow::Error>(())
@@ -128,18 +152,40 @@ fn demonstrate(
     world: &Arc<World>,
     legal: bool,
     policy: Option<&TrainedPolicy>,
+    number: u64,
     args: &Args,
 ) -> Result<Row> {
-    let prefix = if legal { world.legalising(0)?.to_vec() } else { Vec::new() };
+    let legalising = if legal { world.legalising(0)?.to_vec() } else { Vec::new() };
+    // Other luck for each program and each search.
+    let name = world.benchmark_name(0).bytes().map(u64::from);
+    let seed = match args.astray {
+        Some(_) => {
+            name.fold(args.seed + number, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte))
+        }
+        None => args.seed,
+    };
+    let guide = policy.map(|policy| policy.guide(world));
+    let (mut first, mut after, mut heeded) = (coreset(world.engine()), Vec::new(), None);
+    match guide {
+        Some(guide) if args.astray.is_some() => {
+            let own;
+            (after, own) = go_astray(world, &legalising, &guide, seed)?;
+            first.retain(|order| order.iter().all(|pass| world.actions().contains(pass)));
+            first.insert(0, own);
+        }
+        // Where it goes on from a walk, it would not know what it did before, so it is not heeded.
+        guide => heeded = guide.map(|guide| Arc::new(guide) as Arc<dyn Policy>),
+    }
+    let prefix = [legalising, after.clone()].concat();
     let task = Search {
         world,
         benchmark: 0,
         budget: Budget::passes(args.budget),
-        seed: args.seed,
+        seed,
         goal: Goal::default(),
-        policy: policy.map(|policy| Arc::new(policy.guide(world)) as Arc<dyn Policy>),
+        policy: heeded,
         prefix: prefix.clone(),
-        first: coreset(world.engine()),
+        first,
         stop: Arc::default(),
     };
     let found = search(&task, &*Method::Evolve.optimizer(), &|_, _| {})?;
@@ -152,14 +198,59 @@ fn demonstrate(
     } else {
         (defaults.initial, defaults.optimised)
     };
+    let names = |passes: &[PassId]| {
+        passes.iter().map(|pass| world.engine().pass_name(*pass).to_owned()).collect()
+    };
     Ok(Row {
         legal,
         benchmark: world.benchmark_name(0).to_owned(),
-        passes: passes.iter().map(|pass| world.engine().pass_name(*pass).to_owned()).collect(),
+        after: names(&after),
+        passes: names(&passes),
         initial,
         default,
         operations,
     })
+}
+
+/// The most steps of a policy before an order begins.
+const ASTRAY: usize = 12;
+
+/// The most steps of a policy after that.
+const GOES_ON: usize = 48;
+
+/// Some steps of a policy, chosen by chance, and how it would go on without chance.
+fn go_astray(
+    world: &Arc<World>,
+    prefix: &[PassId],
+    guide: &Guide,
+    seed: u64,
+) -> Result<(Vec<PassId>, Vec<PassId>)> {
+    let mut luck = ChaCha8Rng::seed_from_u64(seed);
+    let steps = luck.random_range(1..=ASTRAY);
+    let mut walk = Walk::begin_after(world, 0, prefix)?;
+    let mut path = Vec::new();
+    while path.len() < steps + GOES_ON {
+        let mut weights = guide.weigh(&walk, world.actions());
+        // By chance at first, then what it puts first; what does nothing is passed over.
+        let pass = loop {
+            let at = if path.len() < steps {
+                WeightedIndex::new(&weights).ok().map(|weights| weights.sample(&mut luck))
+            } else {
+                (0..weights.len())
+                    .filter(|at| weights[*at] > 0.0)
+                    .max_by(|a, b| weights[*a].total_cmp(&weights[*b]))
+            };
+            let Some(at) = at else { break None };
+            if walk.step(world.actions()[at])?.changed {
+                break Some(world.actions()[at]);
+            }
+            weights[at] = 0.0;
+        };
+        let Some(pass) = pass else { break };
+        path.push(pass);
+    }
+    let own = path.split_off(steps.min(path.len()));
+    Ok((path, own))
 }
 
 /// Leaves out single passes, the last first, while no operation is added.

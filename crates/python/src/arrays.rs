@@ -47,6 +47,7 @@ impl Told {
         let state = env.state().map_err(crate::errors::env_error)?;
         dict.set_item("benchmark", env.world().benchmark_name(self.benchmark))?;
         dict.set_item("operations", state.counts.operations)?;
+        dict.set_item("inlined", state.counts.inlined)?;
         dict.set_item("instructions", state.counts.instructions)?;
         dict.set_item("computations", state.counts.computations)?;
         let cost = state.cost.unwrap_or_default();

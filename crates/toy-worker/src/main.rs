@@ -80,6 +80,7 @@ impl Compiler for Toy {
         let counts = Counts {
             instructions: program.len() as u64,
             operations: program.len() as u64,
+            inlined: program.len() as u64,
             computations: 1,
         };
         let cost = Cost { flops: program.flops() as f64, ..Cost::default() };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/log/globals.h"
@@ -113,6 +114,46 @@ bool is_operation(HloOpcode opcode) {
       return true;
   }
 }
+
+// How many operations there would be if every call were replaced by a copy of what it calls. Cut at
+// kMost: functions that call one another twice make it grow exponentially.
+class Inlined {
+ public:
+  static uint64_t count(const std::vector<const HloComputation*>& running) {
+    Inlined inlined;
+    uint64_t sum = 0;
+    for (const HloComputation* computation : running) {
+      if (!only_called(computation)) sum = std::min(sum + inlined.of(computation), kMost);
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr uint64_t kMost = 1'000'000'000'000'000;
+
+  // Whether it would be gone once every call is replaced.
+  static bool only_called(const HloComputation* computation) {
+    if (computation->IsEntryComputation()) return false;
+    auto callers = computation->caller_instructions();
+    return absl::c_all_of(callers, [](const HloInstruction* caller) {
+      return caller->opcode() == HloOpcode::kCall;
+    });
+  }
+
+  uint64_t of(const HloComputation* computation) {
+    // A broken program may have a function that calls itself; the inner call counts as nothing.
+    if (auto [known, is_new] = known_.try_emplace(computation, 0); !is_new) return known->second;
+    uint64_t sum = 0;
+    for (const HloInstruction* instruction : computation->instructions()) {
+      sum += instruction->opcode() == HloOpcode::kCall ? of(instruction->to_apply())
+                                                       : is_operation(instruction->opcode());
+      sum = std::min(sum, kMost);
+    }
+    return known_[computation] = sum;
+  }
+
+  absl::flat_hash_map<const HloComputation*, uint64_t> known_;
+};
 
 // How a value of the program flows to the places where it is an index. Looks through what keeps
 // the value (or nearly), through tuples, calls and loops.
@@ -346,11 +387,15 @@ Counts counts(const Module& module) {
   Counts counts{};
   counts.instructions = module.hlo->instruction_count();
   counts.computations = module.hlo->computation_count();
-  for (const HloComputation* computation : running_computations(*module.hlo)) {
+  auto running = running_computations(*module.hlo);
+  bool calls = false;
+  for (const HloComputation* computation : running) {
     for (const HloInstruction* instruction : computation->instructions()) {
       counts.operations += is_operation(instruction->opcode());
+      calls |= instruction->opcode() == HloOpcode::kCall;
     }
   }
+  counts.inlined = calls ? Inlined::count(running) : counts.operations;
   return counts;
 }
 

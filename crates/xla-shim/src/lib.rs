@@ -32,6 +32,8 @@ pub mod ffi {
     struct Counts {
         instructions: u64,
         operations: u64,
+        /// Operations if every call were replaced by a copy of what it calls.
+        inlined: u64,
         computations: u64,
     }
 

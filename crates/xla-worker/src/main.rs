@@ -117,6 +117,7 @@ impl Compiler for Xla {
             seen.counts = Some(Counts {
                 instructions: counts.instructions,
                 operations: counts.operations,
+                inlined: counts.inlined,
                 computations: counts.computations,
             });
         }

@@ -20,6 +20,7 @@ _VIEWS = {
     "applied": ["applied"],
     "latest": ["latest"],
     "size": ["size"],
+    "inlined": ["inlined"],
     "counts+cost": ["scaled", "cost"],
     "graph": [],
 }

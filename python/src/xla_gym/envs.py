@@ -21,7 +21,8 @@ Observation space
   edges: kind (0 a value, 1 an order, 2 the result of a called computation) and position.
 
 ``observation`` chooses others: ``raw`` counts, ``share`` of the start's instructions, ``cost``, ``history``,
-``applied`` and ``latest`` (which actions changed the program, and which two did last), ``size``.
+``applied`` and ``latest`` (which actions changed the program, and which two did last), ``size``,
+``inlined`` (what inlining every call would cost).
 
 Rewards
 -------

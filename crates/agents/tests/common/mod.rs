@@ -55,6 +55,7 @@ pub fn config(programs: &[PathBuf], algorithm: &str, changes: &[&str]) -> Config
 }
 
 /// Trains to the end.
+#[allow(dead_code, reason = "not every test trains")]
 pub fn trained(config: &Config, folder: &Path) -> Trained {
     let stop = AtomicBool::new(false);
     let setting = Setting {

@@ -121,6 +121,7 @@ fn render(shown: &Shown) -> String {
     if let [Some(a), Some(b)] = shown.counts {
         for (name, a, b) in [
             ("operations", a.operations, b.operations),
+            ("with calls inlined", a.inlined, b.inlined),
             ("instructions", a.instructions, b.instructions),
             ("computations", a.computations, b.computations),
         ] {

@@ -74,6 +74,7 @@ fn render(shown: &Shown) -> String {
     let mut line = |name: &str, value: String| table.row([name.to_owned(), value]);
     if let Some(counts) = shown.counts {
         line("operations", grouped(counts.operations));
+        line("with calls inlined", grouped(counts.inlined));
         line("instructions", grouped(counts.instructions));
         line("computations", grouped(counts.computations));
     }
