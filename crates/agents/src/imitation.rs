@@ -20,8 +20,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Imitation {
-    /// The orders: lines of JSON with `benchmark` and `passes`, in a file relative to the folder of
-    /// the configuration. Those of programs that are not trained on are passed over.
+    /// The orders: lines of JSON with `benchmark` and `passes`, perhaps also `legal` and `after` (see
+    /// [`Demonstration`]), in a file relative to the folder of the configuration. Those of programs that are not trained on are passed over.
     pub orders: PathBuf,
     /// Passes over all of them.
     #[serde(default = "epochs")]
@@ -114,6 +114,9 @@ pub fn examples(
         let mut row = vec![0.0; gatherer.observer.value_width()];
         for (number, name) in order.after.iter().chain(&order.passes).enumerate() {
             let Some(action) = (0..env.actions()).find(|a| env.action_name(*a) == name) else {
+                if number < order.after.len() {
+                    break; // the order was found in a state that cannot be had
+                }
                 continue;
             };
             gatherer.observer.write(&env, &mut row)?;

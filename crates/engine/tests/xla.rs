@@ -56,37 +56,94 @@ fn every_format_gives_the_same_program() {
 fn what_inlining_would_cost_is_known_beforehand() {
     let engine = engine();
     let counts = |session: &mut Session| session.observe(Observe::COUNTS).unwrap().counts.unwrap();
-    let text = "HloModule calls
-
-negated { x = f32[4] parameter(0)  y = f32[4] negate(x)  ROOT z = f32[4] exponential(y) }
-
-twice { x = f32[4] parameter(0)  y = f32[4] call(x), to_apply=negated
-  ROOT z = f32[4] call(y), to_apply=negated }
-
-going { x = f32[4] parameter(0)  one = f32[] constant(1)  first = f32[1] slice(x), slice={[0:1]}
-  scalar = f32[] reshape(first)  ROOT go = pred[] compare(scalar, one), direction=LT }
-
-ENTRY main { x = f32[4] parameter(0)  y = f32[4] call(x), to_apply=twice
-  z = f32[4] call(y), to_apply=negated
-  ROOT w = f32[4] while(z), condition=going, body=twice }
-";
-    let mut session =
-        engine.load(&Source::from_bytes("calls.hlo", text.as_bytes().to_vec()).unwrap()).unwrap();
-    let before = counts(&mut session);
-    // Two in `negated`, two calls in `twice`, three in `going`, two calls and a loop in `main`.
-    assert_eq!(before.operations, 2 + 2 + 3 + 3);
-    // `twice` stays as the loop's body, and its four operations are copied into `main`.
-    assert_eq!(before.inlined, 4 + 3 + (4 + 2 + 1));
-    let inline = engine.pass("call-inliner").unwrap();
-    let after = session.apply(inline, Observe::COUNTS).unwrap().observation.counts.unwrap();
-    assert_eq!((after.operations, after.inlined), (before.inlined, before.inlined));
-
-    for graph in ["gpt2-train-1l", "resnet-train", "gpt2-generate-sample"] {
-        let mut session = load(&engine, graph);
-        let before = counts(&mut session);
+    let check = |name: &str, session: &mut Session| {
+        let before = counts(session);
+        let inline = engine.pass("call-inliner").unwrap();
         let after = session.apply(inline, Observe::COUNTS).unwrap().observation.counts.unwrap();
-        assert_eq!(after.operations, before.inlined, "{graph}");
+        assert_eq!((after.operations, after.inlined), (before.inlined, before.inlined), "{name}");
+        (before.operations, before.inlined)
+    };
+    for (name, expected, computations) in PROGRAMS_WITH_CALLS {
+        let text = format!("HloModule {name}\n\n{computations}");
+        let source = Source::from_bytes(name, text.into()).unwrap();
+        let mut session = engine.load(&source).unwrap();
+        assert_eq!(check(name, &mut session), expected, "{name}");
     }
+    for graph in ["gpt2-train-1l", "resnet-train", "gpt2-generate-sample"] {
+        check(graph, &mut load(&engine, graph));
+    }
+}
+
+/// Name, operations before and after inlining, computations.
+const PROGRAMS_WITH_CALLS: [(&str, (u64, u64), &str); 4] = [
+    // Two in `negated`, two calls in `twice`, three in `going`, two calls and a loop in `main`;
+    // `twice` stays as the loop's body, and its four operations are copied into `main`.
+    (
+        "loop",
+        (2 + 2 + 3 + 3, 4 + 3 + (4 + 2 + 1)),
+        "negated { x = f32[4] parameter(0)  y = f32[4] negate(x)  ROOT z = f32[4] exponential(y) }
+        twice { x = f32[4] parameter(0)  y = f32[4] call(x), to_apply=negated
+          ROOT z = f32[4] call(y), to_apply=negated }
+        going { x = f32[4] parameter(0)  one = f32[] constant(1)
+          first = f32[1] slice(x), slice={[0:1]}  scalar = f32[] reshape(first)
+          ROOT go = pred[] compare(scalar, one), direction=LT }
+        ENTRY main { x = f32[4] parameter(0)  y = f32[4] call(x), to_apply=twice
+          z = f32[4] call(y), to_apply=negated
+          ROOT w = f32[4] while(z), condition=going, body=twice }",
+    ),
+    // What is applied to elements does not run by itself, also if it is called elsewhere.
+    (
+        "adder",
+        (2 + 3, 2 + 2 + 1),
+        "sum { x = f32[] parameter(0)  y = f32[] parameter(1)  z = f32[] add(x, y)
+          ROOT w = f32[] negate(z) }
+        ENTRY main { x = f32[4] parameter(0)  zero = f32[] constant(0)
+          y = f32[] reduce(x, zero), dimensions={0}, to_apply=sum
+          z = f32[] call(y, y), to_apply=sum  ROOT w = f32[] call(z, y), to_apply=sum }",
+    ),
+    // Nor does a loop that nothing reaches.
+    (
+        "unreachable",
+        (2 + 2, 2 + 2),
+        "twice { x = f32[4] parameter(0)  y = f32[4] negate(x)  ROOT z = f32[4] exponential(y) }
+        going { x = f32[4] parameter(0)  ROOT go = pred[] constant(false) }
+        nobody { x = f32[4] parameter(0)
+          ROOT y = f32[4] while(x), condition=going, body=twice }
+        ENTRY main { x = f32[4] parameter(0)  y = f32[4] call(x), to_apply=twice
+          ROOT z = f32[4] call(y), to_apply=twice }",
+    ),
+    // The program may forbid it.
+    (
+        "forbidden",
+        (2 + 2, 2 + 2),
+        "twice { x = f32[4] parameter(0)  y = f32[4] negate(x)  ROOT z = f32[4] exponential(y) }
+        ENTRY main { x = f32[4] parameter(0)
+          y = f32[4] call(x), to_apply=twice, frontend_attributes={inlineable=\"false\"}
+          ROOT z = f32[4] call(y), to_apply=twice, frontend_attributes={inlineable=\"false\"} }",
+    ),
+];
+
+#[test]
+fn calls_of_any_depth_are_counted() {
+    let engine = engine();
+    let chain = |depth: usize, calls: &str| {
+        let mut text = "HloModule chain\n\n".to_owned();
+        text += "call0 { x = f32[] parameter(0)  ROOT y = f32[] negate(x) }\n";
+        for i in 1..=depth {
+            let calls = calls.replace("FROM", &format!("call{}", i - 1));
+            text += &format!("call{i} {{ x = f32[] parameter(0)  {calls} }}\n");
+        }
+        text += &format!(
+            "ENTRY main {{ x = f32[] parameter(0)  ROOT y = f32[] call(x), to_apply=call{depth} }}\n"
+        );
+        let source = Source::from_bytes("chain.hlo", text.into()).unwrap();
+        engine.load(&source).unwrap().observe(Observe::COUNTS).unwrap().counts.unwrap()
+    };
+    let once = chain(100_000, "ROOT y = f32[] call(x), to_apply=FROM");
+    assert_eq!((once.operations, once.inlined), (100_002, 1));
+    let twice =
+        chain(60, "y = f32[] call(x), to_apply=FROM  ROOT z = f32[] call(y), to_apply=FROM");
+    assert_eq!((twice.operations, twice.inlined), (122, 1_000_000_000_000_000));
 }
 
 #[test]

@@ -138,5 +138,8 @@ mod tests {
         assert!(operations > 0);
         let (same, also) = say(&row(&["algsimp", "dce"]), &common).unwrap();
         assert_eq!((same, also), (said, operations));
+        let after = vec!["algsimp".to_owned()];
+        let (rest, also) = say(&Row { after, ..row(&["dce"]) }, &common).unwrap();
+        assert_eq!((rest, also), (vec!["dce".to_owned()], operations));
     }
 }

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use rand::{
     Rng, SeedableRng,
     distr::{Distribution, weighted::WeightedIndex},
@@ -43,12 +43,15 @@ pub struct Args {
     #[arg(long, default_value_t = 1000)]
     budget: u64,
 
-    /// A policy whose walk each search begins with and whose word it heeds: a name or a file.
+    /// A policy whose walk each search begins with and whose word it heeds, or which goes astray: a
+    /// name or a file.
     #[arg(long)]
     policy: Option<String>,
 
-    /// Searches for each program and start, each after a few steps that the policy takes at random.
-    #[arg(long, requires = "policy", value_name = "SEARCHES")]
+    /// Searches for each program and start, each after a few steps that the policy takes by chance,
+    /// now and then a pass that it would never take.
+    #[arg(long, requires = "policy", value_name = "SEARCHES",
+          value_parser = clap::value_parser!(u64).range(1..))]
     astray: Option<u64>,
 
     /// Seed.
@@ -73,7 +76,7 @@ pub struct Row {
     pub after: Vec<String>,
     /// The passes, each of which changes the program.
     pub passes: Vec<String>,
-    /// Operations where the order begins.
+    /// Operations of the program as emitted or made legal.
     pub initial: u64,
     /// Operations after XLA's own order.
     pub default: u64,
@@ -102,7 +105,10 @@ pub fn run(args: Args) -> Result<()> {
     });
     let policy = args.policy.as_deref().map(TrainedPolicy::find).transpose()?;
     let before = if args.output.exists() { Row::read(&args.output)? } else { Vec::new() };
-    let searches = args.astray.unwrap_or(1).max(1) as usize;
+    let searches = args.astray.unwrap_or(1) as usize;
+    if args.astray.is_none() && before.iter().any(|row| !row.after.is_empty()) {
+        bail!("{}: its orders begin astray; name another file", args.output.display());
+    }
     let mut done: HashMap<(String, bool), usize> = HashMap::new();
     for row in before {
         *done.entry((row.benchmark, row.legal)).or_default() += 1;
@@ -156,24 +162,24 @@ fn demonstrate(
     args: &Args,
 ) -> Result<Row> {
     let legalising = if legal { world.legalising(0)?.to_vec() } else { Vec::new() };
-    // Other luck for each program and each search.
+    // Other luck for each program; seed 0 and its search 1 have that of seed 1 and its search 0.
     let name = world.benchmark_name(0).bytes().map(u64::from);
     let seed = match args.astray {
-        Some(_) => {
-            name.fold(args.seed + number, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte))
-        }
+        Some(_) => name.fold(args.seed.wrapping_add(number), |seed, byte| {
+            seed.wrapping_mul(31).wrapping_add(byte)
+        }),
         None => args.seed,
     };
     let guide = policy.map(|policy| policy.guide(world));
     let (mut first, mut after, mut heeded) = (coreset(world.engine()), Vec::new(), None);
     match guide {
         Some(guide) if args.astray.is_some() => {
+            // In the search it would not know what it did before, so it is not heeded there.
             let own;
             (after, own) = go_astray(world, &legalising, &guide, seed)?;
             first.retain(|order| order.iter().all(|pass| world.actions().contains(pass)));
             first.insert(0, own);
         }
-        // Where it goes on from a walk, it would not know what it did before, so it is not heeded.
         guide => heeded = guide.map(|guide| Arc::new(guide) as Arc<dyn Policy>),
     }
     let prefix = [legalising, after.clone()].concat();
@@ -218,7 +224,8 @@ const ASTRAY: usize = 12;
 /// The most steps of a policy after that.
 const GOES_ON: usize = 48;
 
-/// Some steps of a policy, chosen by chance, and how it would go on without chance.
+/// Some steps of a policy, chosen by chance as a search that heeds it would, and how it would go on
+/// without chance.
 fn go_astray(
     world: &Arc<World>,
     prefix: &[PassId],
@@ -279,4 +286,32 @@ fn shorten(
 /// How many of some passes change the program.
 fn count_applied(world: &Arc<World>, passes: &[PassId]) -> Result<usize> {
     Ok(Walk::begin_after(world, 0, passes)?.path().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_astray_change_the_program_and_depend_on_the_seed_alone() {
+        let policy = TrainedPolicy::find("general").unwrap();
+        let config = WorldConfig {
+            engine: EngineConfig { quarantine: None, ..EngineConfig::xla().unwrap() },
+            passes: policy.interface.passes.clone(),
+            ..WorldConfig::xla().unwrap()
+        };
+        let program = Benchmarks::find(["hlo-v1/mlp/classifier-forward-8l"]).unwrap();
+        let world = Arc::new(World::with_programs(config, program).unwrap());
+        let guide = policy.guide(&world);
+        let mut walks = Vec::new();
+        for seed in 0..4 {
+            let (after, own) = go_astray(&world, &[], &guide, seed).unwrap();
+            assert!((1..=ASTRAY).contains(&after.len()) && own.len() <= GOES_ON);
+            let both = [after.clone(), own.clone()].concat();
+            assert_eq!(count_applied(&world, &both).unwrap(), both.len());
+            assert_eq!(go_astray(&world, &[], &guide, seed).unwrap(), (after.clone(), own));
+            walks.push(after);
+        }
+        assert!(walks.iter().any(|walk| *walk != walks[0]));
+    }
 }

@@ -366,8 +366,9 @@ pub struct Counts {
     /// Instructions that run one by one: those of the entry, of loop bodies and conditions, of
     /// branches and called functions, without parameters, constants and tuple handling.
     pub operations: u64,
-    /// Operations if every call were replaced by a copy of the function that it calls: more than
-    /// [`Counts::operations`] where functions are called more than once. Cut at 10¹⁵.
+    /// Operations if every call were replaced by a copy of the function that it calls: fewer than
+    /// [`Counts::operations`] where calls are all that goes, more where functions of some size are
+    /// called more than once. Cut at 10¹⁵.
     pub inlined: u64,
     /// Computations (functions).
     pub computations: u64,

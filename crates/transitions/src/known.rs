@@ -1,7 +1,8 @@
 //! What is remembered: states, and what passes make of them.
 //!
 //! These types are stored on disk. A change to them needs a new `SCHEMA` in `file.rs`, except for
-//! a new [`FailureKind`] at the end.
+//! a new [`FailureKind`] at the end, and for what changes with the protocol: its version is part of
+//! the text that identifies an engine, and entries of other engines are not seen.
 
 use std::fmt;
 

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/log/globals.h"
@@ -115,45 +114,52 @@ bool is_operation(HloOpcode opcode) {
   }
 }
 
+// Whether `call-inliner` would replace it, as long as it may.
+bool can_be_inlined(const HloInstruction* call) {
+  const auto& attributes = call->frontend_attributes().map();
+  auto inlineable = attributes.find("inlineable");
+  return !call->has_backend_config() && !call->parent()->IsAsyncComputation() &&
+         (inlineable == attributes.end() || inlineable->second == "true");
+}
+
 // How many operations there would be if every call were replaced by a copy of what it calls. Cut at
 // kMost: functions that call one another twice make it grow exponentially.
-class Inlined {
- public:
-  static uint64_t count(const std::vector<const HloComputation*>& running) {
-    Inlined inlined;
-    uint64_t sum = 0;
-    for (const HloComputation* computation : running) {
-      if (!only_called(computation)) sum = std::min(sum + inlined.of(computation), kMost);
-    }
-    return sum;
-  }
-
- private:
-  static constexpr uint64_t kMost = 1'000'000'000'000'000;
-
-  // Whether it would be gone once every call is replaced.
-  static bool only_called(const HloComputation* computation) {
-    if (computation->IsEntryComputation()) return false;
-    auto callers = computation->caller_instructions();
-    return absl::c_all_of(callers, [](const HloInstruction* caller) {
-      return caller->opcode() == HloOpcode::kCall;
-    });
-  }
-
-  uint64_t of(const HloComputation* computation) {
-    // A broken program may have a function that calls itself; the inner call counts as nothing.
-    if (auto [known, is_new] = known_.try_emplace(computation, 0); !is_new) return known->second;
-    uint64_t sum = 0;
+uint64_t operations_inlined(const HloModule& hlo,
+                            const std::vector<const HloComputation*>& running) {
+  constexpr uint64_t kMost = 1'000'000'000'000'000;
+  // What would still be there.
+  absl::flat_hash_set<const HloComputation*> stays = {hlo.entry_computation()};
+  for (const HloComputation* computation : running) {
     for (const HloInstruction* instruction : computation->instructions()) {
-      sum += instruction->opcode() == HloOpcode::kCall ? of(instruction->to_apply())
-                                                       : is_operation(instruction->opcode());
+      switch (instruction->opcode()) {
+        case HloOpcode::kCall:
+          if (!can_be_inlined(instruction)) stays.insert(instruction->to_apply());
+          break;
+        case HloOpcode::kWhile:
+        case HloOpcode::kConditional:
+        case HloOpcode::kAsyncStart:
+          for (const HloComputation* called : instruction->called_computations()) {
+            stays.insert(called);
+          }
+          break;
+        default:
+          break;
+      }
+    }
+  }
+  uint64_t all = 0;
+  absl::flat_hash_map<const HloComputation*, uint64_t> inside;
+  for (const HloComputation* computation : hlo.MakeComputationPostOrder()) {
+    uint64_t& sum = inside[computation] = 0;
+    for (const HloInstruction* instruction : computation->instructions()) {
+      bool goes = instruction->opcode() == HloOpcode::kCall && can_be_inlined(instruction);
+      sum += goes ? inside.at(instruction->to_apply()) : is_operation(instruction->opcode());
       sum = std::min(sum, kMost);
     }
-    return known_[computation] = sum;
+    if (stays.contains(computation)) all = std::min(all + sum, kMost);
   }
-
-  absl::flat_hash_map<const HloComputation*, uint64_t> known_;
-};
+  return all;
+}
 
 // How a value of the program flows to the places where it is an index. Looks through what keeps
 // the value (or nearly), through tuples, calls and loops.
@@ -395,7 +401,7 @@ Counts counts(const Module& module) {
       calls |= instruction->opcode() == HloOpcode::kCall;
     }
   }
-  counts.inlined = calls ? Inlined::count(running) : counts.operations;
+  counts.inlined = calls ? operations_inlined(*module.hlo, running) : counts.operations;
   return counts;
 }
 

@@ -146,6 +146,7 @@ fn show(context: &Context, graph: &Graph) -> Result<()> {
         line(&format!("split {split}"), side.to_string());
     }
     line("operations", grouped(graph.counts.operations));
+    line("with calls inlined", grouped(graph.counts.inlined));
     line("instructions", grouped(graph.counts.instructions));
     match &graph.default {
         Ok(default) => {
