@@ -11,6 +11,7 @@ mod evaluate;
 mod fuzz;
 mod graphs;
 mod headroom;
+mod late_copies;
 mod manifest;
 mod optional;
 mod overhead;
@@ -63,6 +64,7 @@ enum Command {
     Demonstrations(demonstrations::Args),
     /// Orders in which passes are named alike.
     Canonical(canonical::Args),
+    LateCopies(late_copies::Args),
     /// One policy out of several.
     Ensemble(ensemble::Args),
     /// Which passes of XLA's own pipeline can be left out.
@@ -88,6 +90,7 @@ fn main() -> Result<()> {
         Command::Coreset(args) => coreset::run(args),
         Command::Demonstrations(args) => demonstrations::run(args),
         Command::Canonical(args) => canonical::run(args),
+        Command::LateCopies(args) => late_copies::run(args),
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Search(args) => search::run(args),
