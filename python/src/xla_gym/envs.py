@@ -49,10 +49,10 @@ Truncated after ``traj_limit`` steps; terminated by the stop action, if there is
 Information
 -----------
 ``benchmark``, ``operations``, ``inlined``, ``instructions``, ``computations``, ``flops``,
-``transcendentals``, ``bytes_accessed``, ``action_mask`` (false for what is known to do nothing or to fail here), and after a
-step ``pass``, ``changed``, ``failure`` (``refused``, ``died``, ``time-limit``, ``out-of-memory``,
-``invalid``) and ``failure_message``. All of it is the same in every run; what is not, the time of the
-pass and whether it was remembered, is in ``env.unwrapped.last_step``.
+``transcendentals``, ``bytes_accessed``, ``action_mask`` (false for what is known to do nothing or to
+fail here), and after a step ``pass``, ``changed``, ``failure`` (``refused``, ``died``, ``time-limit``,
+``out-of-memory``, ``invalid``) and ``failure_message``. All of it is the same in every run; what is
+not, the time of the pass and whether it was remembered, is in ``env.unwrapped.last_step``.
 
 Version history
 ---------------
