@@ -55,6 +55,8 @@ pub const LEAST_RATIO: f64 = 0.01;
 pub trait Watch {
     /// What is being done, before the first update.
     fn doing(&mut self, _what: &str) {}
+    /// What should be known also when it is over.
+    fn warn(&mut self, _what: &str) {}
     /// An update is done.
     fn updated(&mut self, _progress: &Progress, _of: u64) {}
 }
@@ -236,7 +238,11 @@ impl<'a> Run<'a> {
         let legal = self.config.environment.legal > 0.0;
         let examples = examples(&self.gatherer, &self.training, legal, &orders)?;
         if examples.actions.is_empty() {
-            watch.doing("no order is known for these programs: learning by trial alone");
+            watch.warn(&format!(
+                "{} has no order for these programs: learning by trial alone; `xla-gym-lab \
+                 demonstrations` finds orders for them, imitation.orders names the file",
+                how.orders.display()
+            ));
             return Ok(());
         }
         let mut luck = luck(self.config.seed, IMITATION);

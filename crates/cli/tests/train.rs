@@ -150,6 +150,10 @@ fn the_shipped_configuration_learns_on_other_graphs() {
     }
     let config = common::testdata("../configs/general.toml").to_str().unwrap().to_owned();
     let train = ["train", &config, "-o", "run", "--benchmarks", "my_graphs", "--steps", "64", "-q"];
-    let trained = home.json(&[&train[..], &["--set", "algorithm.episodes=2"]].concat());
+    let all = [&train[..], &["--set", "algorithm.episodes=2", "--json"]].concat();
+    let output = home.command(&all).output().unwrap();
+    let trained: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(trained["steps"], 128);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no order for these programs"), "{said}");
 }

@@ -113,6 +113,11 @@ impl Watch for Watcher {
         self.progress.doing(what);
     }
 
+    fn warn(&mut self, what: &str) {
+        self.progress.doing("");
+        eprintln!("xla-gym: {what}");
+    }
+
     fn updated(&mut self, update: &xla_gym_agents::Progress, of: u64) {
         if !self.counting {
             self.progress.counting(of, "steps");
