@@ -1,11 +1,10 @@
 //! Orders in which passes are named alike.
 
-use std::{collections::HashMap, fs::File, io::Write, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf};
 
 use anyhow::{Context as _, Result};
-use xla_gym_data::Benchmarks;
-use xla_gym_engine::{EngineConfig, on_all_cores};
-use xla_gym_env::{Walk, World, WorldConfig};
+use xla_gym_engine::on_all_cores;
+use xla_gym_env::Walk;
 
 use crate::{demonstrations::Row, graphs};
 
@@ -26,7 +25,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let rows = Row::read(&args.orders)?;
+    let mut rows = Row::read(&args.orders)?;
     let common = by_use(&rows);
     let bar = graphs::progress(rows.len() as u64, "orders");
     let said = on_all_cores(rows.len(), |index| {
@@ -38,16 +37,12 @@ pub fn run(args: Args) -> Result<()> {
     bar.finish_and_clear();
     let steps: usize = rows.iter().map(|row| row.passes.len()).sum();
     let (mut changed, mut elsewhere) = (0, 0);
-    let mut text = String::new();
-    for (mut row, (passes, operations)) in rows.into_iter().zip(said) {
+    for (row, (passes, operations)) in rows.iter_mut().zip(said) {
         elsewhere += usize::from(operations != row.operations);
         changed += row.passes.iter().zip(&passes).filter(|(old, new)| old != new).count();
         row.passes = passes;
-        text += &(serde_json::to_string(&row)? + "\n");
     }
-    File::create(&args.output)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| args.output.display().to_string())?;
+    Row::write(&rows, &args.output)?;
     println!("{changed} of {steps} passes have another name now");
     if elsewhere > 0 {
         println!("{elsewhere} orders do not lead to as many operations as they say");
@@ -69,15 +64,9 @@ fn by_use(rows: &[Row]) -> Vec<String> {
 /// The same programs in the same order, each made by the first variant that makes it; and how many
 /// operations the last one has.
 fn say(row: &Row, common: &[String]) -> Result<(Vec<String>, u64)> {
-    let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        ..WorldConfig::xla()?
-    };
-    let world = Arc::new(World::with_programs(config, Benchmarks::find([&row.benchmark])?)?);
+    let world = row.world()?;
     let ids = world.engine().passes(common.iter().map(String::as_str))?;
-    let prefix = if row.legal { world.legalising(0)?.to_vec() } else { Vec::new() };
-    let after = world.engine().passes(row.after.iter().map(String::as_str))?;
-    let mut walk = Walk::begin_after(&world, 0, &[prefix, after].concat())?;
+    let mut walk = Walk::begin_after(&world, 0, &row.prefix(&world)?)?;
     let mut said = Vec::new();
     for name in &row.passes {
         let mut there = walk.fork_with_program()?;

@@ -95,6 +95,30 @@ impl Row {
         };
         text.lines().enumerate().map(parse).collect()
     }
+
+    /// Writes orders, one line of JSON each.
+    pub fn write(rows: &[Row], path: &Path) -> Result<()> {
+        let lines: Vec<String> =
+            rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+        let named = || path.display().to_string();
+        std::fs::write(path, lines.join("\n") + "\n").with_context(named)
+    }
+
+    /// A world in which its program is the only one.
+    pub fn world(&self) -> Result<Arc<World>> {
+        let config = WorldConfig {
+            engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
+            ..WorldConfig::xla()?
+        };
+        Ok(Arc::new(World::with_programs(config, Benchmarks::find([&self.benchmark])?)?))
+    }
+
+    /// The passes after which it begins, those that make its program legal among them.
+    pub fn prefix(&self, world: &World) -> Result<Vec<PassId>> {
+        let legalising = if self.legal { world.legalising(0)?.to_vec() } else { Vec::new() };
+        let after = world.engine().passes(self.after.iter().map(String::as_str))?;
+        Ok([legalising, after].concat())
+    }
 }
 
 pub fn run(args: Args) -> Result<()> {

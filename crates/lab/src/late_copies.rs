@@ -2,8 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
-    io::Write,
     path::PathBuf,
     sync::{
         Arc,
@@ -12,9 +10,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use xla_gym_data::Benchmarks;
-use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
-use xla_gym_env::{Walk, World, WorldConfig};
+use xla_gym_engine::{on_all_cores, protocol::PassId};
+use xla_gym_env::{Walk, World};
 
 use crate::{demonstrations::Row, graphs};
 
@@ -56,11 +53,7 @@ pub fn run(args: Args) -> Result<()> {
     let (without, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let changed = on_all_cores(programs.len(), |index| {
         let (name, numbers) = &programs[index];
-        let config = WorldConfig {
-            engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-            ..WorldConfig::xla()?
-        };
-        let world = Arc::new(World::with_programs(config, Benchmarks::find([*name])?)?);
+        let world = rows[numbers[0]].world()?;
         let mut changed = Vec::new();
         for &number in numbers {
             let row = &rows[number];
@@ -80,13 +73,7 @@ pub fn run(args: Args) -> Result<()> {
     for (number, passes, operations) in changed.into_iter().flatten() {
         (rows[number].passes, rows[number].operations) = (passes, operations);
     }
-    let mut text = String::new();
-    for row in &rows {
-        text += &(serde_json::to_string(row)? + "\n");
-    }
-    File::create(&args.output)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| args.output.display().to_string())?;
+    Row::write(&rows, &args.output)?;
     let (without, late) = (without.into_inner(), late.into_inner());
     println!(
         "of {affected} orders that copy functions, {without} do without and {late} do it later"
@@ -99,10 +86,8 @@ pub fn run(args: Args) -> Result<()> {
 fn postponed(world: &Arc<World>, row: &Row, most: u64) -> Result<Option<(Vec<String>, u64, bool)>> {
     let Some(first) = row.passes.iter().position(|pass| pass == COPIES) else { return Ok(None) };
     let engine = world.engine();
-    let ids = |names: &[String]| engine.passes(names.iter().map(String::as_str));
-    let legalising = if row.legal { world.legalising(0)?.to_vec() } else { Vec::new() };
-    let prefix = [legalising, ids(&row.after)?].concat();
-    let own = ids(&row.passes)?;
+    let prefix = row.prefix(world)?;
+    let own = engine.passes(row.passes.iter().map(String::as_str))?;
     let (copies, moves) = (engine.pass(COPIES)?, engine.pass(MOVES)?);
     let other = |pass: &PassId| if *pass == copies { moves } else { *pass };
     let everything_else: Vec<PassId> = own.iter().map(other).collect();
@@ -129,13 +114,7 @@ mod tests {
 
     #[test]
     fn functions_are_copied_last_or_not_at_all() {
-        let config = WorldConfig {
-            engine: EngineConfig { quarantine: None, ..EngineConfig::xla().unwrap() },
-            ..WorldConfig::xla().unwrap()
-        };
         let name = "hlo-v1/gpt2/train-1l-adamw";
-        let world =
-            Arc::new(World::with_programs(config, Benchmarks::find([name]).unwrap()).unwrap());
         let row = |passes: &[&str]| Row {
             benchmark: name.to_owned(),
             legal: false,
@@ -146,6 +125,7 @@ mod tests {
             operations: 0,
         };
         let order = row(&[COPIES, "algsimp", "cse"]);
+        let world = order.world().unwrap();
         let (passes, operations, copies) = postponed(&world, &order, u64::MAX).unwrap().unwrap();
         assert!(!copies && !passes.iter().any(|pass| pass == COPIES), "{passes:?}");
         if let Some((passes, fewer, copies)) = postponed(&world, &order, operations - 1).unwrap() {
