@@ -5,8 +5,16 @@ use std::{env, path::PathBuf};
 /// The pinned engine; `tools/setup.py` fetches the wheel of the same version.
 const ENGINE: &str = "xla-tf-2.21.0";
 
-const SOURCES: [&str; 5] =
-    ["cc/module.cc", "cc/identity.cc", "cc/passes.cc", "cc/pipeline.cc", "cc/execute.cc"];
+const SOURCES: [&str; 8] = [
+    "cc/module.cc",
+    "cc/signature.cc",
+    "cc/identity.cc",
+    "cc/passes.cc",
+    "cc/pipeline.cc",
+    "cc/promote.cc",
+    "cc/unknown_calls.cc",
+    "cc/execute.cc",
+];
 
 fn engine_dir() -> PathBuf {
     println!("cargo:rerun-if-env-changed=XLA_GYM_ENGINE_DIR");

@@ -1,8 +1,8 @@
 //! A throw-away copy of a session's program.
 
 use xla_gym_protocol::{
-    Array, ExecutableId, Form, MemoryEstimate, Observe, PipelineOptions, PipelineReport, ProgramId,
-    Reply, Request,
+    Array, CompileOptions, ExecutableId, Form, InputSet, MemoryEstimate, Observe, PipelineOptions,
+    PipelineReport, ProgramId, Reply, Request,
 };
 
 use crate::{
@@ -75,9 +75,29 @@ impl Scratch {
         }
     }
 
+    /// Copies the program with all floating point in the widest type, with the names of the decisions
+    /// that its two last outputs report if that was asked for.
+    pub fn promote(&mut self, decisions: bool) -> Result<(ProgramId, Vec<String>), EngineError> {
+        let doing = "raising the precision";
+        match self.ask(&Request::Promote { program: self.program, decisions }, doing)? {
+            Reply::Promoted { program, decisions } => Ok((program, decisions)),
+            other => Err(unexpected(doing, &other)),
+        }
+    }
+
     /// Generates code, with some passes of the compiler's own pipeline left out.
     pub fn compile(&mut self, disable: &[String]) -> Result<Compiled, EngineError> {
-        let request = Request::Compile { program: self.program, disable: disable.to_vec() };
+        let options = CompileOptions { disable: disable.to_vec(), ..CompileOptions::default() };
+        self.compile_program(self.program, &options)
+    }
+
+    /// Makes a program of this worker ready to run.
+    pub fn compile_program(
+        &mut self,
+        program: ProgramId,
+        options: &CompileOptions,
+    ) -> Result<Compiled, EngineError> {
+        let request = Request::Compile { program, options: options.clone() };
         match self.ask(&request, "compiling")? {
             Reply::Compiled { executable, nanos, memory } => {
                 Ok(Compiled { executable, nanos, memory })
@@ -86,14 +106,15 @@ impl Scratch {
         }
     }
 
-    /// Sets the inputs of later runs.
-    pub fn set_inputs(
+    /// Makes the inputs of later runs.
+    pub fn make_inputs(
         &mut self,
         compiled: &Compiled,
-        inputs: Vec<Array>,
+        inputs: &InputSet,
     ) -> Result<(), EngineError> {
-        let request = Request::SetInputs { executable: compiled.executable, inputs };
-        self.ask(&request, "setting the inputs").map(drop)
+        let request =
+            Request::MakeInputs { executable: compiled.executable, inputs: inputs.clone() };
+        self.ask(&request, "making the inputs").map(drop)
     }
 
     /// Runs compiled code; times in nanoseconds and the outputs of the last run.

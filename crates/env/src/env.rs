@@ -557,7 +557,7 @@ fn pay_at_end(
     };
     if kind == AtEnd::RunTime {
         let default = time(world.session(walk.benchmark())?, &[]);
-        let result = time(walk.session()?.fork()?, &optional());
+        let result = time(walk.session()?.fork()?, &xla_gym_score::optional());
         return Ok(match (default, result) {
             (Ok(default), Ok(result)) => ((default / result).ln(), Some((result, default))),
             _ => (-1.0, None),
@@ -570,10 +570,6 @@ fn pay_at_end(
     })
 }
 
-fn optional() -> Vec<String> {
-    xla_gym_score::OPTIONAL.iter().map(|&name| name.to_owned()).collect()
-}
-
 /// Median run time in nanoseconds.
 fn time(
     mut session: xla_gym_engine::Session,
@@ -583,8 +579,7 @@ fn time(
     let signature = session.signature()?;
     let mut scratch = session.scratch()?;
     let compiled = scratch.compile(disable)?;
-    let range = xla_gym_oracle::Range::Positive;
-    scratch.set_inputs(&compiled, xla_gym_oracle::make_inputs(&signature.inputs, 0, 0, range))?;
+    scratch.make_inputs(&compiled, &xla_gym_oracle::typical_inputs(&signature, 0))?;
     let (mut nanos, _) = scratch.execute(&compiled, RUNS, false)?;
     nanos.sort_unstable();
     Ok(nanos.get(nanos.len() / 2).copied().unwrap_or(1).max(1) as f64)

@@ -11,7 +11,7 @@ use xla_gym_engine::{
     protocol::{Observation, Observe, PROTOCOL_VERSION, PassId},
 };
 use xla_gym_score::{
-    OPTIONAL, Start, apply_all, default_passes, own_option, run_default, start_session,
+    Start, apply_all, default_passes, optional, own_option, run_default, start_session,
 };
 use xla_gym_transitions::{Config as CacheConfig, State, Transitions};
 
@@ -304,10 +304,6 @@ impl World {
         drop(dropped);
         Ok(base)
     }
-}
-
-fn optional() -> Vec<String> {
-    OPTIONAL.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// What must be the same for a remembered transition to hold.

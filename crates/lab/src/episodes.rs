@@ -215,6 +215,7 @@ impl Lab {
         let kind = match &report.verdict {
             Verdict::Equal => "equal".to_owned(),
             Verdict::Different { .. } => "different".to_owned(),
+            Verdict::OtherSignature { reason } => format!("other signature: {reason}"),
             Verdict::Rejected { reason } => format!("rejected: {}", shorten(reason)),
             Verdict::NotComparable { reason } => format!("not comparable: {}", shorten(reason)),
         };
@@ -250,8 +251,8 @@ impl Lab {
     fn compare(&self, graph: usize, session: &mut Session) -> Result<Report> {
         let mut start = self.starts[graph].lock().expect("no thread panics");
         if start.reference.is_none() {
-            let options = Options { trials: 2, seed: self.args.seed };
-            start.reference = Some(Reference::new(&mut start.session, options)?);
+            let options = Options { trials: 2, seed: self.args.seed, ..Options::default() };
+            start.reference = Some(xla_gym_score::reference(&mut start.session, options)?);
         }
         let reference = start.reference.as_ref().ok_or_else(|| anyhow!("no reference"))?;
         Ok(reference.compare(session, &[])?)

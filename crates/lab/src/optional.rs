@@ -233,7 +233,8 @@ fn prepare<'a>(
         let graph = graphs[index];
         let mut session = engine.load(&library.source(graph)?)?;
         let default = run_default(&mut session, &[])?;
-        let reference = Reference::new(&mut session, Options { trials: 1, seed: args.seed })?;
+        let options = Options { trials: 1, seed: args.seed, ..Options::default() };
+        let reference = xla_gym_score::reference(&mut session, options)?;
         let compiles = session.scratch()?.compile(&[]).is_ok();
         let session = Mutex::new(session);
         let subject = Subject { graph, session, reference, default, compiles };
@@ -304,7 +305,10 @@ fn rejected(error: EngineError) -> Result<Verdict> {
 }
 
 fn is_harm(trial: &Trial) -> bool {
-    matches!(trial.verdict, Verdict::Rejected { .. } | Verdict::Different { .. })
+    matches!(
+        trial.verdict,
+        Verdict::Rejected { .. } | Verdict::Different { .. } | Verdict::OtherSignature { .. }
+    )
 }
 
 /// The results in the order of the plan.
@@ -346,7 +350,9 @@ impl Tally {
                 Verdict::Equal => equal += 1,
                 Verdict::NotComparable { .. } => not_comparable += 1,
                 Verdict::Rejected { reason } => rejected.push((id, first_line(reason))),
-                Verdict::Different { .. } => different.push((id, rounded(trial.worst))),
+                Verdict::Different { .. } | Verdict::OtherSignature { .. } => {
+                    different.push((id, rounded(trial.worst)));
+                }
             }
             let Some((end, middle)) = trial.counts else { continue };
             let default = subject.default.end.operations as f64;

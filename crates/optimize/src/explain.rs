@@ -202,7 +202,7 @@ fn verdicts(recipe: &Recipe) -> Vec<(String, bool, String)> {
             "outputs are equal".to_owned(),
             outputs.is_equal(),
             format!(
-                "{} elements on {} sets of inputs, largest difference {:.1e} of the tolerance",
+                "{} elements on {} sets of inputs, largest difference {:.1e} of what is allowed",
                 outputs.elements, outputs.trials, outputs.worst
             ),
         ),

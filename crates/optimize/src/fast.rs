@@ -11,7 +11,7 @@ use std::{
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use xla_gym_engine::protocol::{Array, PassId};
+use xla_gym_engine::protocol::{InputSet, PassId};
 use xla_gym_search::Candidate;
 
 use crate::{
@@ -43,7 +43,7 @@ pub struct FastSearch<'a> {
     /// What is to be made small.
     pub objective: &'a Objective,
     /// On which inputs.
-    pub inputs: &'a [Array],
+    pub inputs: &'a InputSet,
     /// With which luck.
     pub seed: u64,
     /// When it is over.

@@ -136,7 +136,7 @@ pub fn send(judge: &Judge, orders: &[Candidate], variants: bool) -> Result<Sent,
         let order = &orders[index].passes;
         let mut plans = vec![Plan::instead(order.clone())];
         let mut walk = crate::plan::walk(&judge.world, judge.benchmark, order)?;
-        if variants && let Ok(run) = judge.pipeline(&mut walk, &crate::plan::optional())? {
+        if variants && let Ok(run) = judge.pipeline(&mut walk, &xla_gym_score::optional())? {
             let legalising = judge.legalising(&run);
             if !legalising.is_empty() {
                 // What the pipeline has to add in order to make the program legal can be added

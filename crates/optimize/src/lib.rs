@@ -35,7 +35,7 @@ pub use explain::{attribute, explain, summary, timeline};
 pub use leave_out::can_be_left_out;
 pub use objective::{Figure, Figures, Objective};
 pub use optimize::optimize;
-pub use plan::{Judge, Judged, Plan, optional, walk};
+pub use plan::{Judge, Judged, Plan, walk};
 pub use race::measure;
 pub use remember::{Remembered, optimize_with_store};
 pub use shorten::shorten;

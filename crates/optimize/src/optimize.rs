@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use xla_gym_engine::protocol::{Array, PassId};
+use xla_gym_engine::protocol::{InputSet, PassId};
 use xla_gym_oracle::{Options, Report, Verdict};
 use xla_gym_recipe::{Evidence, Program, Recipe, SearchRecord, Timing, VERSION};
 use xla_gym_search::{Budget, StopReason};
@@ -29,7 +29,7 @@ use crate::{
 /// original; where nothing beats the default, that is the answer.
 pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer, OptimizeError> {
     watch.doing("running the original");
-    let options = Options { trials: task.trials, seed: task.seed };
+    let options = Options { trials: task.trials, seed: task.seed, ..Options::default() };
     let reference = judge.reference(options)?;
     let mut run = Run {
         judge,
@@ -38,7 +38,7 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
         begin: Instant::now(),
         patience: task.budget.time.unwrap_or(PATIENCE),
         options,
-        inputs: reference.inputs().map(<[Array]>::to_vec).map_err(str::to_owned),
+        inputs: reference.inputs().cloned().map_err(str::to_owned),
         default: judge.default_figures,
         dropped: Vec::new(),
     };
@@ -67,7 +67,7 @@ struct Run<'a> {
     patience: Duration,
     options: Options,
     /// On which inputs the program runs, or why it does not.
-    inputs: Result<Vec<Array>, String>,
+    inputs: Result<InputSet, String>,
     /// What comes of the default, with its times where they were measured.
     default: Figures,
     /// Candidates that were dropped, with the reason.
@@ -75,8 +75,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn inputs(&self) -> Result<&[Array], OptimizeError> {
-        self.inputs.as_deref().map_err(|reason| OptimizeError::NotRunnable(reason.clone()))
+    fn inputs(&self) -> Result<&InputSet, OptimizeError> {
+        self.inputs.as_ref().map_err(|reason| OptimizeError::NotRunnable(reason.clone()))
     }
 
     fn is_stopped(&self) -> bool {
@@ -162,16 +162,11 @@ impl Run<'_> {
     /// Whether a plan computes the same; a plan that does not is dropped.
     fn prove(&mut self, judged: Judged) -> Result<Option<Proven>, OptimizeError> {
         let outputs = self.judge.compare(&judged.plan, self.options)?;
-        let reason = match &outputs.verdict {
-            Verdict::Equal | Verdict::NotComparable { .. } => {
-                return Ok(Some(Proven { judged, outputs }));
-            }
-            Verdict::Rejected { reason } => format!("the compiler rejects it: {reason}"),
-            Verdict::Different { .. } => {
-                format!("outputs differ by {:.1} tolerances", outputs.worst)
-            }
-        };
-        self.dropped.push(format!("{}: {reason}", judged.plan));
+        let unproven = matches!(outputs.verdict, Verdict::NotComparable { .. });
+        if outputs.is_equal() || unproven && self.task.unproven {
+            return Ok(Some(Proven { judged, outputs }));
+        }
+        self.dropped.push(format!("{}: {}", judged.plan, outputs.summary()));
         Ok(None)
     }
 

@@ -15,7 +15,7 @@ use xla_gym_engine::{
 };
 use xla_gym_env::{EnvError, Walk, World};
 use xla_gym_oracle::{Options, Reference, Report};
-use xla_gym_score::{DefaultRun, OPTIONAL, Ratio, default_passes, run_default};
+use xla_gym_score::{DefaultRun, Ratio, default_passes, optional, run_default};
 
 use crate::{error::OptimizeError, objective::Figures};
 
@@ -54,11 +54,6 @@ impl fmt::Display for Plan {
             count => write!(f, "an order of {count} passes"),
         }
     }
-}
-
-/// The pipeline's optional passes.
-pub fn optional() -> Vec<String> {
-    OPTIONAL.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// A plan, and what the pipeline makes of it.
@@ -197,7 +192,7 @@ impl Judge {
         if let Some((_, reference)) = known.as_ref().filter(|(other, _)| *other == options) {
             return Ok(reference.clone());
         }
-        let reference = Arc::new(Reference::new(&mut self.emitted()?, options)?);
+        let reference = Arc::new(xla_gym_score::reference(&mut self.emitted()?, options)?);
         *known = Some((options, reference.clone()));
         Ok(reference)
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use xla_gym_engine::{
     Compiled, EngineError, Scratch,
-    protocol::{Array, Observe},
+    protocol::{InputSet, Observe},
 };
 use xla_gym_recipe::{Control, Paired, Timing};
 use xla_gym_score::{NORMALISING, Start};
@@ -40,7 +40,7 @@ impl Runner {
     pub fn new(
         judge: &Judge,
         plan: &Plan,
-        inputs: &[Array],
+        inputs: &InputSet,
     ) -> Result<Result<Runner, String>, OptimizeError> {
         let order_nanos = order_nanos(judge, plan)?;
         let mut scratch = match judge.session(plan) {
@@ -50,7 +50,7 @@ impl Runner {
         };
         let mut start = || {
             let compiled = scratch.compile(&plan.disabled)?;
-            scratch.set_inputs(&compiled, inputs.to_vec())?;
+            scratch.make_inputs(&compiled, inputs)?;
             let (times, _) = scratch.execute(&compiled, 2, false)?;
             Ok((compiled, times))
         };
@@ -132,7 +132,7 @@ type Blocks = Vec<Vec<Vec<f64>>>;
 pub fn run_in_turn(
     judge: &Judge,
     plans: &[&Plan],
-    inputs: &[Array],
+    inputs: &InputSet,
     patience: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<(Blocks, Blocks), String>, OptimizeError> {
@@ -172,7 +172,7 @@ pub fn run_in_turn(
 pub fn measure(
     judge: &Judge,
     plan: &Plan,
-    inputs: &[Array],
+    inputs: &InputSet,
     patience: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<Timing, String>, OptimizeError> {

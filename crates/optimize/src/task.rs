@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use xla_gym_oracle::Report;
+use xla_gym_oracle::{Options, Report};
 use xla_gym_recipe::Recipe;
 use xla_gym_search::{Budget, Method, Policy};
 
@@ -38,6 +38,8 @@ pub struct Task {
     pub shortening: Duration,
     /// Sets of inputs on which outputs are compared.
     pub trials: u32,
+    /// Whether an answer is given that could not be compared with the original.
+    pub unproven: bool,
     /// How long run time and compile time may be measured, if they are wanted.
     pub measuring: Option<Duration>,
     /// Set by whoever wants the search to end; the best so far is still proven.
@@ -56,7 +58,8 @@ impl Default for Task {
             known: None,
             finalists: None,
             shortening: Duration::from_secs(15),
-            trials: 3,
+            trials: Options::default().trials,
+            unproven: false,
             measuring: None,
             stop: Arc::default(),
         }

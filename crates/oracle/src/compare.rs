@@ -1,30 +1,26 @@
-//! Element-by-element comparison.
+//! Outputs beside what they should be.
 
 use serde::{Deserialize, Serialize};
+use xla_gym_arrays::Element;
 use xla_gym_engine::protocol::Array;
 
-use crate::{Report, Verdict};
+use crate::noise::{Expected, distance};
 
-/// How far two floats may be apart: by `tolerance × (|a| + root mean square of the output)`.
-///
-/// Passes regroup sums and merge roundings, which moves results by a few units in the last
-/// place of the largest terms; the mean square stands for those terms where an element itself is
-/// near zero.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerance(pub f64);
+/// So many times its noise an element may be off: passes regroup sums and merge roundings, which
+/// moves results as noise does, and a sample of noise is a little less than the most that occurs.
+pub const FACTOR: f64 = 16.0;
 
-impl Tolerance {
-    /// The tolerance of an element type; 0 for types that must be equal.
-    pub fn of(dtype: &str) -> Tolerance {
-        Tolerance(match dtype {
-            "f64" | "c128" => 1e-9,
-            "f32" | "c64" => 1e-4,
-            "f16" => 1e-2,
-            "bf16" => 4e-2,
-            _ if dtype.starts_with('f') => 2.5e-1,
-            _ => 0.0,
-        })
-    }
+/// So many times the mean noise the mean error of an output may be.
+pub const MEAN_FACTOR: f64 = 4.0;
+
+/// Which of two comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// As the compiler makes both programs.
+    Own,
+    /// Both programs with all floating point in the widest type.
+    Higher,
 }
 
 /// The worst difference within one output.
@@ -40,221 +36,285 @@ pub struct Difference {
     pub expected: f64,
     /// Its value in the second program.
     pub got: f64,
-    /// In units of the tolerance (for integers: of 1).
+    /// In units of what is allowed (for integers: of 1).
     pub excess: f64,
     /// How many elements of this output differ.
     pub elements: u64,
+    /// In which comparison it shows.
+    pub precision: Precision,
 }
 
-/// How many elements are infinite or NaN.
-pub fn non_finite(array: &Array) -> u64 {
-    values(array).iter().filter(|value| !value.is_finite()).count() as u64
+/// How much was really compared, in elements over all trials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    /// All elements of all outputs.
+    pub elements: u64,
+    /// Those that are numbers; integers and booleans are.
+    pub finite: u64,
+    /// Those in outputs whose elements are not all the same.
+    pub varying: u64,
+    /// Those at the largest number of their type.
+    pub saturated: u64,
+    /// Those that noise alone can turn or make infinite, which were not compared.
+    pub unstable: u64,
 }
 
-/// Collects differences over trials.
+/// How far results are from those of higher precision, in the output where it matters most: root
+/// mean square of the error, relative to that of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Accuracy {
+    /// Which output, from 0.
+    pub output: usize,
+    /// Of the original as the compiler makes it.
+    pub original: f64,
+    /// Of the result.
+    pub result: f64,
+}
+
+/// Collects what is found over trials.
 pub struct Tally {
+    precision: Precision,
     worst: Vec<Option<Difference>>,
-    elements: u64,
-    non_finite: u64,
-    largest: f64,
+    /// Largest difference seen, in units of what is allowed.
+    pub largest: f64,
+    /// How much was compared.
+    pub compared: Compared,
+    /// The worst accuracy so far.
+    pub accuracy: Option<Accuracy>,
+    /// For each output whether a number was ever compared in it.
+    numbers: Vec<bool>,
 }
 
 impl Tally {
-    pub fn new(outputs: usize) -> Tally {
-        Tally { worst: vec![None; outputs], elements: 0, non_finite: 0, largest: 0.0 }
+    pub fn new(outputs: usize, precision: Precision) -> Tally {
+        Tally {
+            precision,
+            worst: vec![None; outputs],
+            largest: 0.0,
+            compared: Compared::default(),
+            accuracy: None,
+            numbers: vec![false; outputs],
+        }
     }
 
-    pub fn add(&mut self, expected: &[Array], got: &[Array]) {
+    pub fn add(&mut self, expected: &[Expected], got: &[Array]) {
         for (output, (expected, got)) in expected.iter().zip(got).enumerate() {
-            self.add_output(output, expected, got);
-        }
-    }
-
-    fn add_output(&mut self, output: usize, expected: &Array, got: &Array) {
-        let tolerance = Tolerance::of(&expected.dtype).0;
-        if tolerance == 0.0 && expected.bytes == got.bytes {
-            self.elements += values(expected).len() as u64;
-            return;
-        }
-        let (a, b) = (values(expected), values(got));
-        let scale = root_mean_square(&a);
-        for (element, (&a, &b)) in a.iter().zip(&b).enumerate() {
-            self.elements += 1;
-            if same_non_finite(a, b) {
-                self.non_finite += 1;
-                continue;
+            self.compared.elements += expected.len();
+            if expected.len() == 0 {
+                self.numbers[output] = true;
             }
-            let excess = excess(a, b, tolerance, scale);
-            self.largest = self.largest.max(excess);
-            if excess <= 1.0 && (tolerance > 0.0 || excess == 0.0) {
-                continue;
-            }
-            let elements = self.worst[output].as_ref().map_or(0, |worst| worst.elements) + 1;
-            match &mut self.worst[output] {
-                Some(worst) if worst.excess >= excess => worst.elements = elements,
-                slot => {
-                    *slot = Some(Difference {
-                        output,
-                        dtype: expected.dtype.clone(),
-                        element,
-                        expected: a,
-                        got: b,
-                        excess,
-                        elements,
-                    });
+            match expected {
+                Expected::Exact { bytes, width, unstable } => {
+                    self.numbers[output] = true;
+                    self.add_exact(output, (bytes, *width, unstable), got);
+                }
+                Expected::Near { center, unit, jumps, noise } => {
+                    self.add_near(output, (center, unit, jumps, *noise), got);
                 }
             }
         }
     }
 
-    pub fn report(self, trials: u32) -> Report {
-        let differences: Vec<Difference> = self.worst.into_iter().flatten().collect();
-        let verdict = if !differences.is_empty() {
-            Verdict::Different { differences }
-        } else if self.elements > 0 && self.non_finite == self.elements {
-            Verdict::NotComparable {
-                reason: "every output is infinite or NaN on these inputs".to_owned(),
+    fn add_exact(
+        &mut self,
+        output: usize,
+        (bytes, width, unstable): (&[u8], usize, &[bool]),
+        got: &Array,
+    ) {
+        let count = bytes.len() / width;
+        self.compared.finite += count as u64;
+        let first = bytes.get(..width);
+        if bytes.chunks_exact(width).any(|element| Some(element) != first) {
+            self.compared.varying += count as u64;
+        }
+        let doubtful = unstable.iter().filter(|flag| **flag).count() as u64;
+        self.compared.unstable += doubtful;
+        if bytes == got.bytes {
+            return;
+        }
+        let element = Element::of(&got.dtype);
+        let (mut wrong, mut found) = (0u64, None);
+        let pairs = bytes.chunks_exact(width).zip(got.bytes.chunks_exact(width));
+        for (place, (a, b)) in pairs.enumerate() {
+            if a != b && !unstable.get(place).is_some_and(|flag| *flag) {
+                wrong += 1;
+                found.get_or_insert((place, element.values(a)[0], element.values(b)[0]));
             }
-        } else {
-            Verdict::Equal
-        };
-        Report {
-            verdict,
-            trials,
-            elements: self.elements,
-            non_finite: self.non_finite,
-            worst: self.largest,
+        }
+        // Where noise turns some, it turns about as many others that were not caught in the act.
+        if wrong <= 2 * doubtful {
+            self.compared.unstable += wrong;
+            return;
+        }
+        if let Some((place, expected, value)) = found {
+            let excess = (expected - value).abs().max(1.0);
+            self.note(output, got, place, (expected, value), excess, wrong);
         }
     }
-}
 
-fn same_non_finite(a: f64, b: f64) -> bool {
-    a.is_nan() && b.is_nan() || a.is_infinite() && a == b
-}
-
-/// In units of what is allowed; more than 1 is a difference.
-fn excess(a: f64, b: f64, tolerance: f64, scale: f64) -> f64 {
-    if a == b {
-        0.0
-    } else if !a.is_finite() || !b.is_finite() {
-        f64::MAX
-    } else if tolerance == 0.0 {
-        (a - b).abs()
-    } else {
-        (a - b).abs() / (tolerance * (a.abs() + scale)).max(f64::MIN_POSITIVE)
+    fn add_near(
+        &mut self,
+        output: usize,
+        (center, unit, jumps, noise): (&[f64], &[f32], &[bool], f64),
+        got: &Array,
+    ) {
+        let element = Element::of(&got.dtype);
+        let values = element.values(&got.bytes);
+        let largest = element.float().map_or(f64::INFINITY, |format| format.largest());
+        let (mut wrong, mut worst) = (0u64, None::<(usize, f64)>);
+        let (mut errors, mut sizes, mut units, mut count) = (0.0, 0.0, 0.0, 0u64);
+        for (place, ((&center, &unit), &value)) in center.iter().zip(unit).zip(&values).enumerate()
+        {
+            if !unit.is_finite() {
+                self.compared.unstable += 1;
+                continue;
+            }
+            if center.is_finite() {
+                self.compared.finite += 1;
+                self.compared.saturated += u64::from(center.abs() >= largest);
+                self.numbers[output] = true;
+            }
+            let apart = distance(center, value);
+            let excess = (apart / (FACTOR * f64::from(unit))).min(f64::MAX);
+            let jumps = jumps.get(place).is_some_and(|jumps| *jumps);
+            if excess <= 1.0 && center.is_finite() && !jumps {
+                errors += apart * apart;
+                sizes += center * center;
+                units += f64::from(unit) * f64::from(unit);
+                count += 1;
+            }
+            if excess > 1.0 {
+                wrong += 1;
+            }
+            if worst.is_none_or(|(_, most)| excess > most) {
+                worst = Some((place, excess));
+            }
+        }
+        if center.iter().any(|value| *value != center[0]) {
+            self.compared.varying += center.len() as u64;
+        }
+        let Some((place, excess)) = worst else { return };
+        // As with integers: a decision that noise turns here, it turns elsewhere too.
+        let tolerated = wrong <= 2 * jumps.iter().filter(|jumps| **jumps).count() as u64;
+        if tolerated {
+            self.compared.unstable += wrong;
+        } else {
+            self.note(output, got, place, (center[place], values[place]), excess, wrong);
+        }
+        if wrong == 0 {
+            self.largest = self.largest.max(excess);
+        }
+        let root = |sum: f64| (sum / count.max(1) as f64).sqrt();
+        let (error, size) = (root(errors), root(sizes).max(f64::MIN_POSITIVE));
+        // Many elements that are each a little too far off are as telling as one that is far off.
+        let allowed = MEAN_FACTOR * noise.max(root(units) / 4.0);
+        if count >= 16 && error > allowed && tolerated {
+            self.note(output, got, place, (center[place], values[place]), error / allowed, count);
+        }
+        let accuracy = Accuracy { output, original: noise / size, result: error / size };
+        let ratio = |accuracy: &Accuracy| accuracy.result / accuracy.original.max(1e-300);
+        if self.accuracy.as_ref().is_none_or(|other| ratio(&accuracy) > ratio(other)) {
+            self.accuracy = Some(accuracy);
+        }
     }
-}
 
-fn root_mean_square(values: &[f64]) -> f64 {
-    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    if finite.is_empty() {
-        return 0.0;
+    fn note(
+        &mut self,
+        output: usize,
+        got: &Array,
+        element: usize,
+        (expected, value): (f64, f64),
+        excess: f64,
+        elements: u64,
+    ) {
+        self.largest = self.largest.max(excess);
+        let earlier = self.worst[output].as_ref().map_or(0, |worst| worst.elements);
+        match &mut self.worst[output] {
+            Some(worst) if worst.excess >= excess => worst.elements += elements,
+            slot => {
+                *slot = Some(Difference {
+                    output,
+                    dtype: got.dtype.clone(),
+                    element,
+                    expected,
+                    got: value,
+                    excess,
+                    elements: elements + earlier,
+                    precision: self.precision,
+                });
+            }
+        }
     }
-    (finite.iter().map(|value| value * value).sum::<f64>() / finite.len() as f64).sqrt()
-}
 
-/// The elements as numbers; complex ones as two each. 64-bit integers may lose their last bits,
-/// which is why equal bytes are looked at first.
-fn values(array: &Array) -> Vec<f64> {
-    let bytes = &array.bytes;
-    macro_rules! read {
-        ($type:ty, $width:literal) => {
-            bytes
-                .chunks_exact($width)
-                .map(|chunk| {
-                    let mut raw = [0; $width];
-                    raw.copy_from_slice(chunk);
-                    <$type>::from_le_bytes(raw) as f64
-                })
-                .collect()
-        };
+    /// The worst difference of each output that has one.
+    pub fn differences(&self) -> impl Iterator<Item = &Difference> {
+        self.worst.iter().flatten()
     }
-    match array.dtype.as_str() {
-        "f64" | "c128" => read!(f64, 8),
-        "f32" | "c64" => read!(f32, 4),
-        "bf16" => bytes
-            .chunks_exact(2)
-            .map(|chunk| {
-                f32::from_bits(u32::from(chunk[1]) << 24 | u32::from(chunk[0]) << 16).into()
-            })
-            .collect(),
-        "f16" => bytes
-            .chunks_exact(2)
-            .map(|chunk| f16_value(u16::from_le_bytes([chunk[0], chunk[1]])))
-            .collect(),
-        "s64" => read!(i64, 8),
-        "u64" => read!(u64, 8),
-        "s32" => read!(i32, 4),
-        "u32" => read!(u32, 4),
-        "s16" => read!(i16, 2),
-        "u16" => read!(u16, 2),
-        "s8" => read!(i8, 1),
-        _ => bytes.iter().map(|&byte| byte.into()).collect(),
-    }
-}
 
-fn f16_value(bits: u16) -> f64 {
-    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-    let fraction = f64::from(bits & 0x3ff) / 1024.0;
-    sign * match bits >> 10 & 0x1f {
-        0 => fraction * 2f64.powi(-14),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        exponent => (1.0 + fraction) * 2f64.powi(i32::from(exponent) - 15),
+    /// Outputs in which no number was ever compared.
+    pub fn without_numbers(&self) -> Vec<usize> {
+        (0..self.numbers.len()).filter(|output| !self.numbers[*output]).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::Samples;
 
-    fn f32s(values: &[f32]) -> Vec<Array> {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        vec![Array { dtype: "f32".to_owned(), dims: vec![values.len() as i64], bytes }]
+    fn array<T: Copy, const N: usize>(
+        dtype: &str,
+        values: &[T],
+        bytes: impl Fn(T) -> [u8; N],
+    ) -> Array {
+        let dims = vec![values.len() as i64];
+        let bytes = values.iter().flat_map(|value| bytes(*value)).collect();
+        Array { dtype: dtype.to_owned(), dims, bytes }
     }
 
-    fn s32s(values: &[i32]) -> Vec<Array> {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        vec![Array { dtype: "s32".to_owned(), dims: vec![values.len() as i64], bytes }]
-    }
-
-    fn check(expected: &[Array], got: &[Array], equal: bool) {
-        let mut tally = Tally::new(expected.len());
-        tally.add(expected, got);
-        let report = tally.report(1);
-        assert_eq!(report.is_equal(), equal, "{report:?}");
+    fn check(expected: &Array, got: &Array, equal: bool) {
+        let samples = Samples {
+            own: expected,
+            others: vec![],
+            nudged: vec![],
+            precise: None,
+            rounding: "f32",
+        };
+        let mut tally = Tally::new(1, Precision::Own);
+        tally.add(&[Expected::of(&samples)], std::slice::from_ref(got));
+        let found: Vec<&Difference> = tally.differences().collect();
+        assert_eq!(found.is_empty(), equal, "{found:?}");
     }
 
     #[test]
-    fn floats_agree_within_the_tolerance_of_their_type() {
+    fn floats_agree_within_their_noise() {
+        let f32s = |values: &[f32]| array("f32", values, f32::to_le_bytes);
         check(&f32s(&[1.0, 2.0]), &f32s(&[1.0, 2.0]), true);
-        check(&f32s(&[1.0, 2.0]), &f32s(&[1.00001, 2.0]), true);
-        check(&f32s(&[1.0, 2.0]), &f32s(&[1.01, 2.0]), false);
-        // Near zero, beside elements of size 1: rounding of the large ones shows.
-        check(&f32s(&[1e-9, 1.0]), &f32s(&[3e-6, 1.0]), true);
-        check(&f32s(&[1e-9, 1e-9]), &f32s(&[3e-6, 1e-9]), false);
-    }
-
-    #[test]
-    fn integers_must_be_equal() {
-        check(&s32s(&[1, 2]), &s32s(&[1, 2]), true);
-        check(&s32s(&[1, 2]), &s32s(&[1, 3]), false);
-    }
-
-    #[test]
-    fn nan_agrees_with_nan_only_and_alone_proves_nothing() {
+        check(&f32s(&[1.0, 2.0]), &f32s(&[1.000_001, 2.0]), true);
+        check(&f32s(&[1.0, 2.0]), &f32s(&[1.000_01, 2.0]), false);
+        check(&f32s(&[1.0, -1e9]), &f32s(&[-1.0, -1e9]), false);
         check(&f32s(&[f32::NAN, 1.0]), &f32s(&[f32::NAN, 1.0]), true);
         check(&f32s(&[f32::NAN, 1.0]), &f32s(&[0.0, 1.0]), false);
+        check(&f32s(&[0.0, 1.0]), &f32s(&[f32::NAN, 1.0]), false);
         check(&f32s(&[f32::INFINITY, 1.0]), &f32s(&[f32::NEG_INFINITY, 1.0]), false);
-        check(&f32s(&[f32::NAN]), &f32s(&[f32::NAN]), false);
     }
 
     #[test]
-    fn half_precision_is_read() {
-        assert_eq!(f16_value(0x3c00), 1.0);
-        assert_eq!(f16_value(0xb800), -0.5);
-        assert_eq!(f16_value(0x7c00), f64::INFINITY);
-        assert!(f16_value(0x7e00).is_nan());
-        assert_eq!(f16_value(0x0001), 2f64.powi(-24));
+    fn integers_agree_to_the_last_bit() {
+        let u64s = |values: &[u64]| array("u64", values, u64::to_le_bytes);
+        check(&u64s(&[u64::MAX - 1, 2]), &u64s(&[u64::MAX - 1, 2]), true);
+        check(&u64s(&[u64::MAX - 1, 2]), &u64s(&[u64::MAX, 2]), false);
+        let preds = |values: &[u8]| array("pred", values, |value| [value]);
+        check(&preds(&[1, 0]), &preds(&[1, 1]), false);
+    }
+
+    #[test]
+    fn outputs_without_numbers_are_known() {
+        let nan = array("f32", &[f32::NAN], f32::to_le_bytes);
+        let samples =
+            Samples { own: &nan, others: vec![], nudged: vec![], precise: None, rounding: "f32" };
+        let mut tally = Tally::new(1, Precision::Own);
+        tally.add(&[Expected::of(&samples)], std::slice::from_ref(&nan));
+        assert_eq!(tally.without_numbers(), [0]);
     }
 }

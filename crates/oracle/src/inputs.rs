@@ -1,139 +1,215 @@
-//! Seeded inputs.
+//! Which inputs to try.
+//!
+//! One kind of input proves little: under random numbers of size 1 a step of an optimiser drowns in
+//! the weights it is added to, counters never overflow, nothing is ever equal to anything. So each
+//! trial has a kind of its own, and what a parameter feeds decides what makes sense for it.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-use xla_gym_engine::protocol::{Array, ArraySpec};
+use xla_gym_arrays::{Element, Kind, bytes_of};
+use xla_gym_engine::protocol::{ArraySpec, Fill, Input, InputSet, Signature};
 
-/// Which floats to draw.
+/// A kind of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Range {
-    /// Within ±1.
-    Signed,
-    /// From 0.05 to 1: for programs that take roots and logarithms of what they are given.
+pub enum Style {
+    /// Floats within ±1, small integers, ids within bounds, half of the masks on.
+    Typical,
+    /// Some state zero, as at the beginning of training, and weights of many sizes.
+    Beginning,
+    /// Large floats, integers at the ends of their range, most masks on.
+    Wide,
+    /// Whole numbers, with many zeros and equal elements.
+    Ties,
+    /// Only positive floats.
     Positive,
+    /// Floats near zero.
+    Small,
+    /// All elements of an input equal.
+    Equal,
+    /// Only negative floats, most masks off.
+    Negative,
 }
 
-/// Integers that are no indices (a step counter, say) are small.
-const SMALL_INTEGERS: u64 = 8;
+impl Style {
+    /// In the order in which they are tried.
+    pub const ALL: [Style; 8] = [
+        Style::Typical,
+        Style::Beginning,
+        Style::Wide,
+        Style::Ties,
+        Style::Positive,
+        Style::Small,
+        Style::Equal,
+        Style::Negative,
+    ];
 
-/// One array for each input; the same for the same arguments, on every machine.
-pub fn make_inputs(specs: &[ArraySpec], seed: u64, trial: u32, range: Range) -> Vec<Array> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(trial.into());
-    specs.iter().map(|spec| make_array(spec, &mut rng, range)).collect()
-}
-
-fn make_array(spec: &ArraySpec, rng: &mut ChaCha8Rng, range: Range) -> Array {
-    let count: i64 = spec.dims.iter().product();
-    let mut bytes = Vec::new();
-    for _ in 0..count {
-        push_element(spec, rng, range, &mut bytes);
+    /// Whether many values are exactly equal, which is the point of it.
+    pub fn has_ties(self) -> bool {
+        matches!(self, Style::Ties | Style::Equal)
     }
-    Array { dtype: spec.dtype.clone(), dims: spec.dims.clone(), bytes }
+
+    /// The style of a trial.
+    pub fn of_trial(trial: u32) -> Style {
+        Style::ALL[trial as usize % Style::ALL.len()]
+    }
 }
 
-fn push_element(spec: &ArraySpec, rng: &mut ChaCha8Rng, range: Range, bytes: &mut Vec<u8>) {
-    let mut float = || match range {
-        Range::Signed => rng.random_range(-1.0..1.0_f64),
-        Range::Positive => rng.random_range(0.05..1.0_f64),
+/// Inputs for a program: the same for the same arguments, on every machine. `calm` makes floats
+/// positive and at most 1, for programs that take roots and logarithms of what they are given.
+pub fn inputs(signature: &Signature, seed: u64, trial: u32, style: Style, calm: bool) -> InputSet {
+    let seed = mix(seed ^ mix(u64::from(trial) + 1));
+    let input = |(place, spec): (usize, &ArraySpec)| {
+        let luck = mix(seed ^ mix(place as u64 + 0x51ed));
+        Input {
+            dtype: spec.dtype.clone(),
+            dims: spec.dims.clone(),
+            fill: fill(signature, spec, style, calm, luck),
+            held_as: None,
+        }
     };
-    match spec.dtype.as_str() {
-        "f64" => bytes.extend(float().to_le_bytes()),
-        "f32" => bytes.extend((float() as f32).to_le_bytes()),
-        "bf16" => bytes.extend(((((float() as f32).to_bits()) >> 16) as u16).to_le_bytes()),
-        "f16" => bytes.extend(f16_bits(float() as f32).to_le_bytes()),
-        "c64" => {
-            bytes.extend((float() as f32).to_le_bytes());
-            bytes.extend((float() as f32).to_le_bytes());
+    let inputs = signature.inputs.iter().enumerate().map(input).collect();
+    InputSet { seed, nudge: None, inputs }
+}
+
+/// Inputs of the first kind, for runs that are measured and not compared.
+pub fn typical_inputs(signature: &Signature, seed: u64) -> InputSet {
+    inputs(signature, seed, 0, Style::Typical, true)
+}
+
+/// Why inputs or outputs cannot be held, if so: a program of a few bytes can ask for terabytes.
+pub fn too_large(signature: &Signature) -> Option<String> {
+    let total = |specs: &[ArraySpec]| {
+        specs.iter().try_fold(0u64, |sum, spec| sum.checked_add(bytes_of(&spec.dtype, &spec.dims)?))
+    };
+    let most = xla_gym_arrays::MOST_INPUT_BYTES;
+    for (what, specs) in [("inputs", &signature.inputs), ("outputs", &signature.outputs)] {
+        let bytes = total(specs);
+        if bytes.is_none_or(|bytes| bytes > most) {
+            let size = bytes.map_or("more bytes than can be counted".to_owned(), |bytes| {
+                format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
+            });
+            return Some(format!(
+                "its {what} take {size}, and at most {} GiB are made; run it with smaller shapes",
+                most >> 30
+            ));
         }
-        "c128" => {
-            bytes.extend(float().to_le_bytes());
-            bytes.extend(float().to_le_bytes());
-        }
-        "pred" => bytes.push(rng.random_range(0..2)),
-        // Keys of random generators are whole words.
-        "u32" if spec.index_bound.is_none() => bytes.extend(rng.random::<u32>().to_le_bytes()),
-        "u64" if spec.index_bound.is_none() => bytes.extend(rng.random::<u64>().to_le_bytes()),
-        other => {
-            let value = rng.random_range(0..spec.index_bound.unwrap_or(SMALL_INTEGERS).max(1));
-            let width = match other {
-                "s64" | "u64" => 8,
-                "s32" | "u32" => 4,
-                "s16" | "u16" => 2,
-                // One byte: 8-bit integers, 8-bit floats (any small pattern is a finite value),
-                // and narrower types, which XLA keeps one to a byte.
-                _ => 1,
-            };
-            bytes.extend(&value.to_le_bytes()[..width]);
-        }
+    }
+    None
+}
+
+fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck: u64) -> Fill {
+    let role = spec.role;
+    let scalar = spec.dims.iter().product::<i64>() == 1;
+    if let Some(bound) = role.index_bound {
+        let high = i64::try_from(bound).unwrap_or(i64::MAX).max(1) - 1;
+        return match style {
+            // Ids repeat.
+            Style::Ties => Fill::Integers { low: 0, high: high.min(2) },
+            Style::Equal => Fill::Constant((luck % (high as u64 + 1)) as f64),
+            _ => Fill::Integers { low: 0, high },
+        };
+    }
+    match Element::of(&spec.dtype).kind {
+        Kind::Float(_) => floats(signature, spec, style, calm, luck),
+        Kind::Predicate => Fill::Coin {
+            share: match style {
+                Style::Wide => 0.9,
+                Style::Negative => 0.1,
+                Style::Equal => (luck % 2) as f64,
+                _ => 0.5,
+            },
+        },
+        // How often a loop turns, or how many steps were taken.
+        Kind::Integer { .. } if role.loop_bound => Fill::Integers { low: 1, high: 8 },
+        Kind::Integer { signed, bits } => match style {
+            Style::Wide if !scalar => Fill::Extremes,
+            Style::Negative if signed && !scalar => Fill::Integers { low: -8, high: -1 },
+            Style::Ties => Fill::Integers { low: 0, high: 1 },
+            // Keys of random generators are whole words.
+            _ if !signed && bits >= 32 => Fill::Bits,
+            // A counter of steps begins at 1; at 0 many formulas divide by nothing.
+            _ if scalar => Fill::Integers { low: 1, high: 8 },
+            _ if signed && luck % 2 == 1 => Fill::Integers { low: -7, high: 7 },
+            _ => Fill::Integers { low: 0, high: 7 },
+        },
+        Kind::Opaque => Fill::Constant(0.0),
     }
 }
 
-/// Nearest half-precision value towards zero, for normal magnitudes; smaller ones become 0.
-fn f16_bits(value: f32) -> u16 {
-    let bits = value.to_bits();
-    let sign = (bits >> 16) as u16 & 0x8000;
-    let exponent = ((bits >> 23) & 0xff) as i32 - 127 + 15;
-    if exponent <= 0 {
-        return sign;
+fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck: u64) -> Fill {
+    if spec.role.positive || calm {
+        return match style {
+            Style::Beginning if is_state(signature, spec) && luck % 2 == 1 && !calm => {
+                Fill::Constant(0.0)
+            }
+            Style::Beginning | Style::Small => {
+                Fill::Scales { low: -10.0, high: 0.0, signed: false }
+            }
+            Style::Ties => Fill::Integers { low: 1, high: 2 },
+            Style::Equal => Fill::Constant(0.5),
+            Style::Wide if !calm => Fill::Uniform { low: 0.5, high: 4.0 },
+            _ => Fill::Uniform { low: 0.05, high: 1.0 },
+        };
     }
-    sign | (exponent as u16) << 10 | (bits >> 13) as u16 & 0x3ff
+    match style {
+        Style::Typical => Fill::Uniform { low: -1.0, high: 1.0 },
+        Style::Beginning if is_state(signature, spec) && luck % 2 == 1 => Fill::Constant(0.0),
+        Style::Beginning => Fill::Scales { low: -8.0, high: 1.0, signed: true },
+        Style::Wide => Fill::Uniform { low: -8.0, high: 8.0 },
+        Style::Ties => Fill::Integers { low: -1, high: 2 },
+        Style::Positive => Fill::Uniform { low: 0.05, high: 2.0 },
+        Style::Small => Fill::Uniform { low: -0.01, high: 0.01 },
+        Style::Equal => Fill::Constant([0.0, 1.0, -0.5][(luck % 3) as usize]),
+        Style::Negative => Fill::Uniform { low: -2.0, high: -0.05 },
+    }
+}
+
+/// Whether an input may be what an output becomes in the next step: weights and an optimiser's
+/// memory are.
+fn is_state(signature: &Signature, spec: &ArraySpec) -> bool {
+    let same = |output: &&ArraySpec| output.dtype == spec.dtype && output.dims == spec.dims;
+    signature.outputs.iter().find(same).is_some()
+}
+
+/// A step of SplitMix64: numbers that have nothing to do with one another.
+fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xla_gym_engine::protocol::Role;
 
-    fn spec(dtype: &str, index_bound: Option<u64>) -> ArraySpec {
-        ArraySpec { dtype: dtype.to_owned(), dims: vec![3, 5], index_bound }
+    fn signature(dtype: &str, dims: Vec<i64>, role: Role) -> Signature {
+        let spec = ArraySpec { dtype: dtype.to_owned(), dims, role };
+        Signature { inputs: vec![spec], ..Signature::default() }
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_inputs_and_another_trial_others() {
-        let specs = [spec("f32", None), spec("s32", Some(7))];
-        let make = |seed, trial| make_inputs(&specs, seed, trial, Range::Signed);
-        assert_eq!(make(1, 0), make(1, 0));
-        assert_ne!(make(1, 0), make(1, 1));
-        assert_ne!(make(1, 0), make(2, 0));
-    }
-
-    #[test]
-    fn indices_stay_within_bounds() {
-        let [array] = &make_inputs(&[spec("s32", Some(3))], 0, 0, Range::Signed)[..] else {
-            panic!("one input, one array")
-        };
-        let values: Vec<i32> = array
-            .bytes
-            .chunks(4)
-            .map(|chunk| i32::from_le_bytes(chunk.try_into().unwrap()))
-            .collect();
-        assert_eq!(values.len(), 15);
-        assert!(values.iter().all(|value| (0..3).contains(value)), "{values:?}");
-    }
-
-    #[test]
-    fn every_type_has_its_width() {
-        for (dtype, width) in [
-            ("f64", 8),
-            ("f32", 4),
-            ("bf16", 2),
-            ("f16", 2),
-            ("c64", 8),
-            ("c128", 16),
-            ("pred", 1),
-            ("s8", 1),
-            ("u16", 2),
-            ("s64", 8),
-        ] {
-            let arrays = make_inputs(&[spec(dtype, None)], 0, 0, Range::Positive);
-            assert_eq!(arrays[0].bytes.len(), 15 * width, "{dtype}");
+    fn a_variance_is_positive_and_an_id_within_bounds_whatever_the_style() {
+        let variance = signature("f32", vec![4], Role { positive: true, ..Role::default() });
+        let id = signature("s32", vec![4], Role { index_bound: Some(7), ..Role::default() });
+        for style in Style::ALL {
+            for (signature, low, high) in [(&variance, 0.0, 10.0), (&id, 0.0, 6.0)] {
+                let set = inputs(signature, 1, 2, style, false);
+                let array = &xla_gym_arrays::make_inputs(&set).unwrap()[0];
+                let values = Element::of(&array.dtype).values(&array.bytes);
+                assert!(
+                    values.iter().all(|value| (low..=high).contains(value)),
+                    "{style:?} {values:?}"
+                );
+            }
         }
     }
 
     #[test]
-    fn half_precision_is_converted() {
-        assert_eq!(f16_bits(1.0), 0x3c00);
-        assert_eq!(f16_bits(-0.5), 0xb800);
-        assert_eq!(f16_bits(1e-9), 0);
+    fn what_does_not_fit_is_refused_with_its_size() {
+        let huge = signature("f32", vec![1_000_000_000_000], Role::default());
+        assert!(too_large(&huge).unwrap().contains("3725.3 GiB"));
+        let uncountable = signature("f32", vec![i64::MAX, i64::MAX], Role::default());
+        assert!(too_large(&uncountable).is_some());
+        assert_eq!(too_large(&signature("f32", vec![8], Role::default())), None);
     }
 }

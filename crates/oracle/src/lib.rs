@@ -1,42 +1,92 @@
 //! Whether two programs compute the same, found out by running both.
 //!
-//! The oracle knows nothing of passes: it gets two programs, makes seeded inputs, has the real
-//! compiler compile and run both, and compares every element of every output. Integers and
-//! booleans must be equal; floats may differ by the tolerance of their type ([`Tolerance`]).
+//! The oracle knows nothing of passes: it gets two programs, has seeded inputs of several kinds made,
+//! has the real compiler compile and run both, and compares every element of every output. Integers
+//! and booleans must be the same to the last bit. How far floats may be apart is measured, not
+//! chosen: by the noise that the original has by itself ([`noise`]).
 //!
-//! Inputs are ones that a program would really see: floats within ±1, integers that end as
-//! indices within bounds. If those give infinities or NaN (the square root of a negative second
-//! moment, say), positive floats are tried, so that a comparison is not one of NaN with NaN.
+//! Each program runs twice. As the compiler makes it, where the results must not be farther from
+//! those of higher precision than the original's own by more than a stated factor. And with all
+//! floating point in the widest type, where rounding no longer hides what is wrong.
 //!
-//! What cannot be compared is said so and never called equal: programs with random state of
-//! their own, feeds, several devices, or whose every output is NaN.
+//! A second opinion comes from the compiler's interpreter, which shares no code generation with what
+//! is tested ([`ReferenceKind`]).
+//!
+//! What cannot be compared is said so and never called equal.
 
 #![forbid(unsafe_code)]
 
 mod compare;
 mod inputs;
+pub mod noise;
+mod reference;
+mod signature;
+
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::{
-    Compiled, EngineError, Scratch, Session,
-    protocol::{Array, ArraySpec, Signature},
-};
+use xla_gym_engine::{EngineError, Session};
 
-pub use compare::{Difference, Tolerance};
-pub use inputs::{Range, make_inputs};
+pub use compare::{Accuracy, Compared, Difference, FACTOR, MEAN_FACTOR, Precision};
+pub use inputs::{Style, inputs, too_large, typical_inputs};
+pub use reference::Reference;
 
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// How many sets of inputs.
+    /// How many kinds of inputs at least.
     pub trials: u32,
     /// From which seed.
     pub seed: u64,
+    /// Who says what the original computes.
+    pub reference: ReferenceKind,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { trials: 3, seed: 0 }
+        Options { trials: 4, seed: 0, reference: ReferenceKind::Auto }
+    }
+}
+
+/// Who says what the original computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReferenceKind {
+    /// Compiled code, and the interpreter where it is fast.
+    #[default]
+    Auto,
+    /// Compiled code alone.
+    Compiled,
+    /// The interpreter, for both programs in higher precision.
+    Interpreter,
+    /// Compiled code and the interpreter, for both programs, on all inputs.
+    Both,
+}
+
+impl ReferenceKind {
+    /// All of them, by name.
+    pub const NAMES: [(&'static str, ReferenceKind); 4] = [
+        ("auto", ReferenceKind::Auto),
+        ("compiled", ReferenceKind::Compiled),
+        ("interpreter", ReferenceKind::Interpreter),
+        ("both", ReferenceKind::Both),
+    ];
+}
+
+impl FromStr for ReferenceKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = ReferenceKind::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, kind)| *kind).ok_or_else(|| {
+            let names = ReferenceKind::NAMES.map(|(name, _)| name).join(", ");
+            format!("it must be one of {names}")
+        })
+    }
+}
+
+impl fmt::Display for ReferenceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = ReferenceKind::NAMES.iter().find(|(_, kind)| kind == self);
+        f.write_str(found.map_or("", |(name, _)| name))
     }
 }
 
@@ -50,6 +100,11 @@ pub enum Verdict {
     Different {
         /// At most one for each output.
         differences: Vec<Difference>,
+    },
+    /// It takes or gives something else, or overwrites what it may not.
+    OtherSignature {
+        /// What.
+        reason: String,
     },
     /// The compiler does not take the second program.
     Rejected {
@@ -73,10 +128,34 @@ pub struct Report {
     pub trials: u32,
     /// Output elements compared, over all trials.
     pub elements: u64,
-    /// Of those, how many were infinite or NaN on both sides.
+    /// Of those, how many were infinite or NaN on both sides, or not comparable for another reason.
     pub non_finite: u64,
-    /// Largest difference seen, in units of the tolerance: up to 1 is equal.
+    /// Largest difference seen, in units of what is allowed: up to 1 is equal.
     pub worst: f64,
+    /// How much was really compared.
+    #[serde(default)]
+    pub compared: Compared,
+    /// How far the results are from those of higher precision.
+    #[serde(default)]
+    pub accuracy: Option<Accuracy>,
+    /// Whether both programs were compared in higher precision too.
+    #[serde(default)]
+    pub higher_precision: bool,
+    /// On how many sets of inputs the interpreter agreed.
+    #[serde(default)]
+    pub interpreted: u32,
+    /// Comparisons and clamps that the original decides by, outside of loops.
+    #[serde(default)]
+    pub decisions: usize,
+    /// Those that fell only one way on all inputs that were tried, by the compiler's names.
+    #[serde(default)]
+    pub one_sided: Vec<String>,
+    /// Functions outside the program, in whose place stood an arbitrary one.
+    #[serde(default)]
+    pub unknown_calls: Vec<String>,
+    /// What else there is to know.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Report {
@@ -85,184 +164,58 @@ impl Report {
         self.verdict == Verdict::Equal
     }
 
+    /// Whether they were found to be different, in what they compute or in what they take and give.
+    pub fn is_different(&self) -> bool {
+        matches!(self.verdict, Verdict::Different { .. } | Verdict::OtherSignature { .. })
+    }
+
+    /// The verdict in a few words.
+    pub fn summary(&self) -> String {
+        match &self.verdict {
+            Verdict::Equal => "equal".to_owned(),
+            Verdict::Different { differences } => {
+                format!(
+                    "{} outputs differ, by up to {:.1} times what is allowed",
+                    differences.len(),
+                    self.worst
+                )
+            }
+            Verdict::OtherSignature { reason } => format!("another program: {reason}"),
+            Verdict::Rejected { reason } => format!("the compiler rejects it: {reason}"),
+            Verdict::NotComparable { reason } => format!("not comparable: {reason}"),
+        }
+    }
+
     /// Of a program that cannot even be had.
     pub fn rejected(reason: String) -> Report {
         Report::without_trials(Verdict::Rejected { reason })
     }
 
-    fn without_trials(verdict: Verdict) -> Report {
-        Report { verdict, trials: 0, elements: 0, non_finite: 0, worst: 0.0 }
+    pub(crate) fn without_trials(verdict: Verdict) -> Report {
+        Report {
+            verdict,
+            trials: 0,
+            elements: 0,
+            non_finite: 0,
+            worst: 0.0,
+            compared: Compared::default(),
+            accuracy: None,
+            higher_precision: false,
+            interpreted: 0,
+            decisions: 0,
+            one_sided: Vec::new(),
+            unknown_calls: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 }
 
-/// A program whose outputs others are compared with. Compiled and run once.
-pub struct Reference {
-    signature: Signature,
-    trials: Result<Vec<Trial>, String>,
-}
-
-struct Trial {
-    inputs: Vec<Array>,
-    outputs: Vec<Array>,
-}
-
-impl Reference {
-    /// Compiles and runs the program in a throw-away worker. A program that cannot be run makes
-    /// every later comparison [`Verdict::NotComparable`].
-    pub fn new(session: &mut Session, options: Options) -> Result<Reference, EngineError> {
-        let signature = match session.signature() {
-            Ok(signature) => signature,
-            Err(error @ EngineError::Refused { .. }) => {
-                let signature = Signature {
-                    inputs: Vec::new(),
-                    outputs: Vec::new(),
-                    not_comparable: Vec::new(),
-                    custom_calls: Vec::new(),
-                    collectives: Vec::new(),
-                };
-                return Ok(Reference { signature, trials: Err(error.to_string()) });
-            }
-            Err(error) => return Err(error),
-        };
-        if let Some(reason) = obstacle(&signature) {
-            return Ok(Reference { signature, trials: Err(reason) });
-        }
-        let mut scratch = session.scratch()?;
-        let trials = run_reference(&mut scratch, &signature, options);
-        let trials = match trials {
-            Ok(trials) => Ok(trials),
-            Err(error) if is_about_the_program(&error) => {
-                Err(format!("the reference does not run: {error}"))
-            }
-            Err(error) => return Err(error),
-        };
-        Ok(Reference { signature, trials })
-    }
-
-    /// Inputs on which the program runs, unless it cannot be run, with the reason.
-    pub fn inputs(&self) -> Result<&[Array], &str> {
-        match &self.trials {
-            Ok(trials) => Ok(trials.first().map_or(&[], |trial| &trial.inputs)),
-            Err(reason) => Err(reason),
-        }
-    }
-
-    /// Runs another program on the same inputs and compares. `disable` are passes of the
-    /// compiler's own pipeline to leave out for it.
-    pub fn compare(
-        &self,
-        session: &mut Session,
-        disable: &[String],
-    ) -> Result<Report, EngineError> {
-        let trials = match &self.trials {
-            Ok(trials) => trials,
-            Err(reason) => {
-                let verdict = Verdict::NotComparable { reason: reason.clone() };
-                return Ok(Report::without_trials(verdict));
-            }
-        };
-        let signature = session.signature()?;
-        if let Some(reason) = obstacle(&signature) {
-            return Ok(Report::without_trials(Verdict::NotComparable { reason }));
-        }
-        if let Some(reason) = mismatch(&self.signature, &signature) {
-            return Ok(Report::without_trials(Verdict::NotComparable { reason }));
-        }
-        let mut scratch = session.scratch()?;
-        let compiled = match scratch.compile(disable) {
-            Ok(compiled) => compiled,
-            Err(error) if is_about_the_program(&error) => {
-                let reason = error.to_string();
-                return Ok(Report::rejected(reason));
-            }
-            Err(error) => return Err(error),
-        };
-        let mut tally = compare::Tally::new(self.signature.outputs.len());
-        for trial in trials {
-            let outputs = match run(&mut scratch, &compiled, trial.inputs.clone()) {
-                Ok(outputs) => outputs,
-                Err(error) if is_about_the_program(&error) => {
-                    let reason = error.to_string();
-                    return Ok(Report::rejected(reason));
-                }
-                Err(error) => return Err(error),
-            };
-            tally.add(&trial.outputs, &outputs);
-        }
-        Ok(tally.report(trials.len() as u32))
-    }
-}
-
-/// Compares two programs.
+/// Compares two programs. `without` are passes that the compiler's own pipeline can do without.
 pub fn check(
     first: &mut Session,
     second: &mut Session,
     options: Options,
+    without: &[String],
 ) -> Result<Report, EngineError> {
-    Reference::new(first, options)?.compare(second, &[])
-}
-
-fn run_reference(
-    scratch: &mut Scratch,
-    signature: &Signature,
-    options: Options,
-) -> Result<Vec<Trial>, EngineError> {
-    let compiled = scratch.compile(&[])?;
-    (0..options.trials)
-        .map(|trial| {
-            let mut best: Option<(u64, Trial)> = None;
-            for range in [Range::Signed, Range::Positive] {
-                let inputs = make_inputs(&signature.inputs, options.seed, trial, range);
-                let outputs = run(scratch, &compiled, inputs.clone())?;
-                let non_finite = outputs.iter().map(compare::non_finite).sum();
-                if best.as_ref().is_none_or(|(fewest, _)| non_finite < *fewest) {
-                    best = Some((non_finite, Trial { inputs, outputs }));
-                }
-                if non_finite == 0 {
-                    break;
-                }
-            }
-            best.map(|(_, trial)| trial)
-                .ok_or_else(|| EngineError::Internal("no range of inputs was tried".to_owned()))
-        })
-        .collect()
-}
-
-fn run(
-    scratch: &mut Scratch,
-    compiled: &Compiled,
-    inputs: Vec<Array>,
-) -> Result<Vec<Array>, EngineError> {
-    scratch.set_inputs(compiled, inputs)?;
-    Ok(scratch.execute(compiled, 1, true)?.1)
-}
-
-fn is_about_the_program(error: &EngineError) -> bool {
-    matches!(error, EngineError::Refused { .. } | EngineError::Died { .. })
-}
-
-fn obstacle(signature: &Signature) -> Option<String> {
-    if !signature.not_comparable.is_empty() {
-        return Some(format!(
-            "two runs may differ by themselves, because of {}",
-            signature.not_comparable.join(", ")
-        ));
-    }
-    if !signature.collectives.is_empty() {
-        return Some(format!("it needs several devices, for {}", signature.collectives.join(", ")));
-    }
-    None
-}
-
-fn mismatch(a: &Signature, b: &Signature) -> Option<String> {
-    let same = |a: &[ArraySpec], b: &[ArraySpec]| {
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.dtype == b.dtype && a.dims == b.dims)
-    };
-    if !same(&a.inputs, &b.inputs) {
-        return Some("the two programs take different inputs".to_owned());
-    }
-    if !same(&a.outputs, &b.outputs) {
-        return Some("the two programs give outputs of different number, type or size".to_owned());
-    }
-    None
+    Reference::new(first, options, without)?.compare(second, &[])
 }

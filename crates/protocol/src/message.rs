@@ -4,6 +4,8 @@ use std::{fmt, ops::BitOr, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::execution::{Array, CompileOptions, InputSet, MemoryEstimate, Signature};
+
 /// A program loaded into one worker; means nothing to another worker, unless that was forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProgramId(pub u32);
@@ -103,19 +105,27 @@ pub enum Request {
         /// Which program.
         program: ProgramId,
     },
-    /// Generates code; answered by [`Reply::Compiled`].
+    /// Copies a program with all floating point in the widest type; answered by
+    /// [`Reply::Promoted`].
+    Promote {
+        /// Which program.
+        program: ProgramId,
+        /// Whether it also reports which decisions fell on which side.
+        decisions: bool,
+    },
+    /// Makes a program ready to run; answered by [`Reply::Compiled`].
     Compile {
         /// Which program.
         program: ProgramId,
-        /// The pipeline's passes to leave out.
-        disable: Vec<String>,
+        /// How.
+        options: CompileOptions,
     },
-    /// Sets the inputs of later runs; answered by [`Reply::Done`].
-    SetInputs {
+    /// Makes the inputs of later runs, in the worker; answered by [`Reply::Done`].
+    MakeInputs {
         /// Which compiled program.
         executable: ExecutableId,
-        /// One array for each of [`Signature::inputs`].
-        inputs: Vec<Array>,
+        /// One for each of [`Signature::inputs`].
+        inputs: InputSet,
     },
     /// Runs compiled code; answered by [`Reply::Executed`].
     Execute {
@@ -163,6 +173,14 @@ pub enum Reply {
     Pipeline(Box<PipelineReport>),
     /// To [`Request::Signature`].
     Signature(Signature),
+    /// To [`Request::Promote`].
+    Promoted {
+        /// The new program.
+        program: ProgramId,
+        /// The decisions that it reports, by the compiler's names, in two more outputs: which of
+        /// them were ever true, and which ever false. Empty if nobody asked.
+        decisions: Vec<String>,
+    },
     /// To [`Request::Compile`].
     Compiled {
         /// The new executable.
@@ -536,56 +554,4 @@ pub struct PipelinePass {
     pub pass: String,
     /// Whether it changed the program.
     pub changed: bool,
-}
-
-/// An array that a program takes or gives.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArraySpec {
-    /// Element type, such as `f32`.
-    pub dtype: String,
-    /// Sizes.
-    pub dims: Vec<i64>,
-    /// If the values end as indices: how many values make sense, from 0.
-    pub index_bound: Option<u64>,
-}
-
-/// What a program takes and gives.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signature {
-    /// Inputs in order.
-    pub inputs: Vec<ArraySpec>,
-    /// Outputs in order.
-    pub outputs: Vec<ArraySpec>,
-    /// Opcodes that make two runs incomparable (random state, feeds).
-    pub not_comparable: Vec<String>,
-    /// Functions outside the program that it calls.
-    pub custom_calls: Vec<String>,
-    /// Opcodes that need several devices.
-    pub collectives: Vec<String>,
-}
-
-/// An array of values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Array {
-    /// Element type, such as `f32`.
-    pub dtype: String,
-    /// Sizes.
-    pub dims: Vec<i64>,
-    /// Elements in row-major order, little-endian.
-    pub bytes: Vec<u8>,
-}
-
-/// What compiled code needs, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryEstimate {
-    /// Most at one time.
-    pub peak: i64,
-    /// For intermediate values.
-    pub temporaries: i64,
-    /// For inputs.
-    pub arguments: i64,
-    /// For outputs.
-    pub outputs: i64,
-    /// For code.
-    pub code: i64,
 }

@@ -48,7 +48,9 @@ pub fn encode_believable(recipe: &Recipe) -> Result<String, Doubt> {
         return Err(Doubt::Gain { gain: recipe.gain });
     }
     match recipe.evidence.outputs.as_ref().map(|report| &report.verdict) {
-        Some(Verdict::Different { .. }) => return Err(Doubt::Different),
+        Some(Verdict::Different { .. } | Verdict::OtherSignature { .. }) => {
+            return Err(Doubt::Different);
+        }
         Some(Verdict::Rejected { reason }) => {
             return Err(Doubt::Rejected { reason: reason.clone() });
         }

@@ -21,5 +21,5 @@ mod roles;
 mod score;
 
 pub use baseline::{DefaultRun, default_passes, own_option, run_default, run_without_legalisation};
-pub use roles::{NORMALISING, OPTIMISATION, OPTIONAL, is_optimisation};
+pub use roles::{NORMALISING, OPTIMISATION, OPTIONAL, is_optimisation, optional, reference};
 pub use score::{Kernels, Ratio, Score, Start, apply_all, score, start_session};

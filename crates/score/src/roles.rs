@@ -1,5 +1,8 @@
 //! Which of XLA's passes optimise, which can be left out, which normalise.
 
+use xla_gym_engine::{EngineError, Session};
+use xla_gym_oracle::{Options, Reference};
+
 /// Passes of XLA's CPU pipeline, before layout assignment, that make a program smaller or
 /// cheaper. All others there make it acceptable to the back end.
 pub const OPTIMISATION: &[&str] = &[
@@ -44,6 +47,17 @@ pub const OPTIONAL: &[&str] = &[
     "while-loop-invariant-code-motion",
     "zero_sized_hlo_elimination",
 ];
+
+/// The passes that the pipeline can do without, as a list to hand on.
+pub fn optional() -> Vec<String> {
+    OPTIONAL.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// What a program computes, for others to be compared with. Compiled as XLA does it, and once more
+/// without its optional passes.
+pub fn reference(session: &mut Session, options: Options) -> Result<Reference, EngineError> {
+    Reference::new(session, options, &optional())
+}
 
 /// A start state normalised by these passes is one on which other orders rarely crash.
 pub const NORMALISING: &[&str] =

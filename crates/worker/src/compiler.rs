@@ -1,8 +1,8 @@
 //! The trait that a new compiler implements.
 
 use xla_gym_protocol::{
-    Array, ComputationCounts, Failure, FailureKind, Form, Graph, MemoryEstimate, Observation,
-    Observe, Pass, PassId, PipelineOptions, PipelineReport, Signature,
+    Array, CompileOptions, ComputationCounts, Failure, FailureKind, Form, Graph, MemoryEstimate,
+    Observation, Observe, Pass, PassId, PipelineOptions, PipelineReport, Signature,
 };
 
 /// What a compiler says about itself.
@@ -86,11 +86,21 @@ pub trait Compiler {
         Err(unsupported("execution"))
     }
 
-    /// Generates code; also the time it took, in nanoseconds.
+    /// Copies the program with all floating point in the widest type. If asked, the copy has two
+    /// more outputs, that say which decisions were ever true and ever false; their names.
+    fn promote(
+        &mut self,
+        _: &Self::Program,
+        _decisions: bool,
+    ) -> Result<(Self::Program, Vec<String>), Failure> {
+        Err(unsupported("programs of higher precision"))
+    }
+
+    /// Makes a program ready to run; also the time it took, in nanoseconds.
     fn compile(
         &mut self,
         _: &Self::Program,
-        _disable: &[String],
+        _: &CompileOptions,
     ) -> Result<(Self::Executable, u64, Option<MemoryEstimate>), Failure> {
         Err(unsupported("execution"))
     }

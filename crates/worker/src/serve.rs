@@ -246,15 +246,22 @@ impl<C: Compiler> Server<C> {
                 let (compiler, program) = self.program(program)?;
                 Reply::Signature(compiler.signature(program)?)
             }
-            Request::Compile { program, disable } => {
+            Request::Promote { program, decisions } => {
                 let (compiler, program) = self.program(program)?;
-                let (compiled, nanos, memory) = compiler.compile(program, &disable)?;
+                let (promoted, decisions) = compiler.promote(program, decisions)?;
+                Reply::Promoted { program: self.insert(promoted), decisions }
+            }
+            Request::Compile { program, options } => {
+                let (compiler, program) = self.program(program)?;
+                let (compiled, nanos, memory) = compiler.compile(program, &options)?;
                 let executable = ExecutableId(self.fresh_id());
                 self.executables.insert(executable, compiled);
                 Reply::Compiled { executable, nanos, memory }
             }
-            Request::SetInputs { executable, inputs } => {
+            Request::MakeInputs { executable, inputs } => {
                 let (compiler, executable) = self.executable(executable)?;
+                let inputs = xla_gym_arrays::make_inputs(&inputs)
+                    .map_err(|reason| failed(FailureKind::Refused, reason))?;
                 compiler.set_inputs(executable, inputs)?;
                 Reply::Done
             }

@@ -1,40 +1,55 @@
-// Compiling and running modules on the CPU through PJRT.
+// Running modules: compiled for the CPU through PJRT, or by XLA's interpreter.
 
 #include <chrono>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "xla-gym-xla-shim/src/lib.rs.h"
 #include "xla/hlo/builder/xla_computation.h"
+#include "xla/hlo/evaluator/hlo_evaluator.h"
+#include "xla/hlo/ir/hlo_sharding.h"
+#include "xla/layout_util.h"
 #include "xla/literal.h"
 #include "xla/pjrt/pjrt_client.h"
 #include "xla/pjrt/pjrt_executable.h"
 #include "xla/pjrt/plugin/xla_cpu/cpu_client_options.h"
 #include "xla/pjrt/plugin/xla_cpu/xla_cpu_pjrt_client.h"
 #include "xla/primitive_util.h"
+#include "xla/service/batched_gather_scatter_normalizer.h"
+#include "xla/service/computation_placer.h"
 
 namespace xla_gym {
 
 struct Executable::State {
+  // One of the two.
   std::unique_ptr<xla::PjRtLoadedExecutable> loaded;
+  std::unique_ptr<xla::HloModule> interpreted;
+  // The arguments are the leaves of one tuple parameter.
+  bool tupled = false;
   uint64_t compile_nanos = 0;
-  // Kept on the device side so that timing does not count the transfer.
   std::vector<xla::Literal> literals;
-  std::vector<std::unique_ptr<xla::PjRtBuffer>> inputs;
-  std::vector<std::unique_ptr<xla::PjRtBuffer>> results;
+  // For each device. Kept on the device side so that timing does not count the transfer.
+  std::vector<std::vector<std::unique_ptr<xla::PjRtBuffer>>> inputs;
+  // Of the first device, which has everything: results are not sharded.
+  std::vector<xla::Literal> results;
 };
 
 namespace {
 
-xla::PjRtClient& client() {
-  static auto* instance = [] {
+// One client for each number of devices.
+xla::PjRtClient& client(int64_t devices) {
+  static auto* clients = new std::map<int64_t, std::unique_ptr<xla::PjRtClient>>();
+  std::unique_ptr<xla::PjRtClient>& client = (*clients)[devices];
+  if (client == nullptr) {
     xla::CpuClientOptions options;
-    options.asynchronous = false;
-    options.cpu_device_count = 1;
-    return value_or_throw(xla::GetXlaPjrtCpuClient(options)).release();
-  }();
-  return *instance;
+    options.asynchronous = devices > 1;
+    options.cpu_device_count = devices;
+    client = value_or_throw(xla::GetXlaPjrtCpuClient(options));
+  }
+  return *client;
 }
 
 uint64_t nanos_since(std::chrono::steady_clock::time_point start) {
@@ -45,31 +60,103 @@ uint64_t nanos_since(std::chrono::steady_clock::time_point start) {
 
 // Donated inputs are consumed by a run, so each run gets fresh buffers of the same literals.
 void upload(Executable::State& executable) {
-  xla::PjRtMemorySpace* memory =
-      value_or_throw(client().addressable_devices()[0]->default_memory_space());
   executable.inputs.clear();
-  for (const xla::Literal& literal : executable.literals) {
-    auto buffer = value_or_throw(client().BufferFromHostLiteral(literal, memory));
-    throw_if_error(buffer->GetReadyFuture().Await());
-    executable.inputs.push_back(std::move(buffer));
+  for (xla::PjRtDevice* device : executable.loaded->addressable_devices()) {
+    xla::PjRtMemorySpace* memory = value_or_throw(device->default_memory_space());
+    auto& buffers = executable.inputs.emplace_back();
+    for (const xla::Literal& literal : executable.literals) {
+      auto buffer =
+          value_or_throw(executable.loaded->client()->BufferFromHostLiteral(literal, memory));
+      throw_if_error(buffer->GetReadyFuture().Await());
+      buffers.push_back(std::move(buffer));
+    }
   }
+}
+
+// Leaves of a tuple, or the array itself.
+std::vector<xla::Literal> leaves(xla::Literal literal) {
+  std::vector<xla::Literal> out;
+  if (!literal.shape().IsTuple()) {
+    out.push_back(std::move(literal));
+    return out;
+  }
+  for (xla::Literal& part : literal.DecomposeTuple()) {
+    for (xla::Literal& leaf : leaves(std::move(part))) out.push_back(std::move(leaf));
+  }
+  return out;
+}
+
+// A run of a sharded program gets all inputs whole on every device and gives all results whole, so
+// that nobody needs to cut or join them.
+void run_whole(xla::HloModule& hlo) {
+  auto everywhere = [](xla::HloInstruction* instruction) {
+    xla::HloSharding whole = xla::HloSharding::Replicate();
+    instruction->set_sharding(instruction->shape().IsTuple()
+                                  ? xla::HloSharding::SingleTuple(instruction->shape(), whole)
+                                  : whole);
+  };
+  for (xla::HloInstruction* parameter : hlo.entry_computation()->parameter_instructions()) {
+    everywhere(parameter);
+  }
+  // The root may be an instruction whose own sharding says something: a copy of it says where the
+  // result goes.
+  xla::HloComputation* entry = hlo.entry_computation();
+  xla::HloInstruction* root = entry->root_instruction();
+  std::vector<xla::HloInstruction*> parts;
+  if (root->shape().IsTuple()) {
+    for (size_t i = 0; i < root->shape().tuple_shapes().size(); ++i) {
+      parts.push_back(entry->AddInstruction(xla::HloInstruction::CreateGetTupleElement(
+          root->shape().tuple_shapes(i), root, i)));
+    }
+    root = entry->AddInstruction(xla::HloInstruction::CreateTuple(parts));
+  } else {
+    root = entry->AddInstruction(
+        xla::HloInstruction::CreateUnary(root->shape(), xla::HloOpcode::kCopy, root));
+  }
+  everywhere(root);
+  entry->set_root_instruction(root, /*accept_different_shape=*/true);
+}
+
+void set_devices(xla::CompileOptions& options, int64_t devices) {
+  if (devices <= 1) return;
+  auto& build = options.executable_build_options;
+  xla::DeviceAssignment assignment(/*replica_count=*/1, devices);
+  for (int64_t i = 0; i < devices; ++i) assignment(0, i) = i;
+  build.set_num_partitions(devices);
+  build.set_use_spmd_partitioning(true);
+  build.set_device_assignment(assignment);
 }
 
 }  // namespace
 
-std::unique_ptr<Executable> compile(const Module& module, Names disable) {
+std::unique_ptr<Executable> compile(const Module& module, Names disable, bool interpreter,
+                                    bool quick) {
   auto state = std::make_shared<Executable::State>();
+  Owned copy = clone_module(module);
+  replace_unknown_calls(*copy->hlo);
+  const auto* entry = module.hlo->entry_computation();
+  state->tupled = entry->num_parameters() == 1 && entry->parameter_instruction(0)->shape().IsTuple();
+  if (interpreter) {
+    auto start = std::chrono::steady_clock::now();
+    // The interpreter is wrong on gathers with batch dimensions.
+    value_or_throw(xla::BatchedGatherScatterNormalizer().Run(copy->hlo.get()));
+    state->interpreted = std::move(clone_module(*copy)->hlo);
+    state->compile_nanos = nanos_since(start);
+    return std::make_unique<Executable>(Executable{std::move(state)});
+  }
   xla::CompileOptions options;
   xla::DebugOptions* debug = options.executable_build_options.mutable_debug_options();
   *debug = default_debug_options();
   for (const auto& name : disable) debug->add_xla_disable_hlo_passes(std::string(name));
-  const auto* entry = module.hlo->entry_computation();
-  options.parameter_is_tupled_arguments =
-      entry->num_parameters() == 1 && entry->parameter_instruction(0)->shape().IsTuple();
+  if (quick) debug->set_xla_backend_optimization_level(0);
+  options.parameter_is_tupled_arguments = state->tupled;
+  const int64_t devices = partitions(*copy->hlo);
+  set_devices(options, devices);
+  if (devices > 1) run_whole(*copy->hlo);
 
-  xla::XlaComputation computation(module.hlo->ToProto());
+  xla::XlaComputation computation(copy->hlo->ToProto());
   auto start = std::chrono::steady_clock::now();
-  state->loaded = value_or_throw(client().CompileAndLoad(computation, options));
+  state->loaded = value_or_throw(client(devices).CompileAndLoad(computation, options));
   state->compile_nanos = nanos_since(start);
   return std::make_unique<Executable>(Executable{std::move(state)});
 }
@@ -77,6 +164,7 @@ std::unique_ptr<Executable> compile(const Module& module, Names disable) {
 uint64_t compile_nanos(const Executable& executable) { return executable.state->compile_nanos; }
 
 MemoryStats memory_stats(const Executable& executable) {
+  if (executable.state->loaded == nullptr) throw std::runtime_error("nothing is compiled");
   auto stats = value_or_throw(executable.state->loaded->GetExecutable()->GetCompiledMemoryStats());
   MemoryStats out;
   out.peak = stats.peak_memory_in_bytes;
@@ -107,33 +195,68 @@ void set_inputs(Executable& executable, rust::Slice<const Array> inputs) {
   }
 }
 
+namespace {
+
+uint64_t interpret(Executable::State& state) {
+  std::vector<xla::Literal> tuple;
+  std::vector<const xla::Literal*> arguments;
+  if (state.tupled) {
+    std::vector<xla::Literal> copies;
+    for (const xla::Literal& literal : state.literals) copies.push_back(literal.Clone());
+    tuple.push_back(xla::Literal::MoveIntoTuple(absl::MakeSpan(copies)));
+    arguments.push_back(&tuple[0]);
+  } else {
+    for (const xla::Literal& literal : state.literals) arguments.push_back(&literal);
+  }
+  auto start = std::chrono::steady_clock::now();
+  xla::HloEvaluator evaluator;
+  evaluator.set_use_fast_path(true);
+  xla::Literal result = value_or_throw(evaluator.Evaluate(*state.interpreted, arguments));
+  uint64_t nanos = nanos_since(start);
+  state.results = leaves(std::move(result));
+  return nanos;
+}
+
+}  // namespace
+
 uint64_t execute(Executable& executable) {
   Executable::State& state = *executable.state;
+  if (state.interpreted != nullptr) return interpret(state);
   upload(state);
-  std::vector<xla::PjRtBuffer*> arguments;
-  for (const auto& buffer : state.inputs) arguments.push_back(buffer.get());
+  std::vector<std::vector<xla::PjRtBuffer*>> by_device;
+  for (const auto& buffers : state.inputs) {
+    auto& arguments = by_device.emplace_back();
+    for (const auto& buffer : buffers) arguments.push_back(buffer.get());
+  }
   xla::ExecuteOptions options;
-  std::vector<std::vector<xla::PjRtBuffer*>> by_device = {std::move(arguments)};
 
   auto start = std::chrono::steady_clock::now();
   auto results = value_or_throw(state.loaded->Execute(absl::MakeSpan(by_device), options));
-  for (const auto& buffer : results[0]) throw_if_error(buffer->GetReadyFuture().Await());
+  for (const auto& device : results) {
+    for (const auto& buffer : device) throw_if_error(buffer->GetReadyFuture().Await());
+  }
   uint64_t nanos = nanos_since(start);
-  state.results = std::move(results[0]);
+  state.results.clear();
+  for (const auto& buffer : results[0]) {
+    std::shared_ptr<xla::Literal> literal = value_or_throw(buffer->ToLiteralSync());
+    state.results.push_back(std::move(*literal));
+  }
   return nanos;
 }
 
 rust::Vec<Array> outputs(const Executable& executable) {
   rust::Vec<Array> arrays;
-  for (const auto& buffer : executable.state->results) {
-    std::shared_ptr<xla::Literal> literal = value_or_throw(buffer->ToLiteralSync());
+  for (const xla::Literal& result : executable.state->results) {
+    // Elements in row-major order, whatever layout the compiler chose.
+    const xla::Literal literal =
+        result.Relayout(xla::LayoutUtil::GetDefaultLayoutForShape(result.shape()));
     Array array;
     array.dtype =
-        xla::primitive_util::LowercasePrimitiveTypeName(literal->shape().element_type());
-    for (int64_t dimension : literal->shape().dimensions()) array.dims.push_back(dimension);
-    const auto* data = static_cast<const uint8_t*>(literal->untyped_data());
-    array.bytes.reserve(literal->size_bytes());
-    for (int64_t i = 0; i < literal->size_bytes(); ++i) array.bytes.push_back(data[i]);
+        xla::primitive_util::LowercasePrimitiveTypeName(literal.shape().element_type());
+    for (int64_t dimension : literal.shape().dimensions()) array.dims.push_back(dimension);
+    const auto* data = static_cast<const uint8_t*>(literal.untyped_data());
+    array.bytes.reserve(literal.size_bytes());
+    std::copy(data, data + literal.size_bytes(), std::back_inserter(array.bytes));
     arrays.push_back(std::move(array));
   }
   return arrays;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "xla-gym-xla-shim/src/lib.rs.h"
+#include "xla/hlo/ir/hlo_casting_utils.h"
+#include "xla/hlo/ir/hlo_instructions.h"
 #include "xla/hlo/pass/hlo_pass_fix.h"
 #include "xla/hlo/pass/hlo_pass_interface.h"
 #include "xla/hlo/transforms/collectives/all_gather_broadcast_reorder.h"
@@ -373,7 +375,7 @@ const std::vector<Entry>& entries() {
       {"while-loop-all-reduce-code-motion", "", kCollective, "Reduces once after a loop what every turn would reduce.", [] { return std::make_unique<WhileLoopAllReduceCodeMotion>(); }},
 
       // Buffers.
-      {"optimize_input_output_buffer_alias", "", kBuffers, "Lets results reuse the buffers of donated inputs.", [] { return std::make_unique<OptimizeInputOutputBufferAlias>(); }},
+      {"optimize_input_output_buffer_alias", "", kBuffers, "Lets results reuse the buffers of donated inputs.", [] { return std::make_unique<OptimizeInputOutputBufferAlias>(/*registered_buffer_donor_only=*/true); }},
   };
   return *table;
 }
@@ -401,8 +403,34 @@ rust::Vec<PassInfo> pass_table() {
   return table;
 }
 
+namespace {
+
+// Folding constants asks XLA's interpreter, which is wrong on gathers and scatters with batch
+// dimensions: what it folds there is another program, that nobody should be paid for.
+void refuse_unsound(const Entry& entry, const xla::HloModule& hlo) {
+  if (std::string_view(entry.name) != "constant_folding") return;
+  for (const xla::HloComputation* computation : hlo.computations()) {
+    for (const xla::HloInstruction* instruction : computation->instructions()) {
+      bool batched = (instruction->opcode() == xla::HloOpcode::kGather &&
+                      instruction->gather_dimension_numbers().operand_batching_dims_size() > 0) ||
+                     (instruction->opcode() == xla::HloOpcode::kScatter &&
+                      xla::Cast<xla::HloScatterInstruction>(instruction)
+                              ->scatter_dimension_numbers()
+                              .input_batching_dims_size() > 0);
+      if (!batched) continue;
+      throw std::runtime_error(
+          "XLA folds gathers and scatters with batch dimensions wrongly, and this program has one (" +
+          std::string(instruction->name()) + "): run batched_gather_scatter_normalizer first");
+    }
+  }
+}
+
+}  // namespace
+
 bool run_pass(Module& module, uint32_t pass) {
-  return value_or_throw(entries().at(pass).make()->Run(module.hlo.get()));
+  const Entry& entry = entries().at(pass);
+  refuse_unsound(entry, *module.hlo);
+  return value_or_throw(entry.make()->Run(module.hlo.get()));
 }
 
 }  // namespace xla_gym

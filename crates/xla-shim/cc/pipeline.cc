@@ -56,6 +56,8 @@ std::unique_ptr<xla::HloModule> read_dump_before_layout(const fs::path& dir,
   throw std::runtime_error("XLA left no dump from just before layout assignment");
 }
 
+}  // namespace
+
 // For how many devices a program is meant. A framework says so beside the program, not in it, but
 // the shardings in it name the devices.
 int64_t partitions(const xla::HloModule& hlo) {
@@ -69,8 +71,6 @@ int64_t partitions(const xla::HloModule& hlo) {
   }
   return most;
 }
-
-}  // namespace
 
 std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable,
                                           rust::Str dump_dir, bool until_middle,

@@ -1,6 +1,7 @@
 // The functions that the Rust side calls, over XLA's own classes. One file of implementation per
-// subject: module.cc (load, print, look at), passes.cc (the pass table), pipeline.cc (what the
-// real CPU compiler does), execute.cc (compile and run).
+// subject: module.cc (load, print, look at), signature.cc (what a program takes and gives), passes.cc
+// (the pass table), pipeline.cc (what the real CPU compiler does), promote.cc (the same in higher
+// precision), unknown_calls.cc (functions that are not here), execute.cc (compile and run).
 //
 // Errors of XLA become C++ exceptions with XLA's text; cxx turns them into Rust errors.
 #pragma once
@@ -47,6 +48,12 @@ struct PipelineRun {
   uint64_t nanos = 0;
 };
 
+// A module in higher precision, with the decisions that it reports.
+struct Promoted {
+  std::unique_ptr<Module> module;
+  rust::Vec<rust::String> decisions;
+};
+
 // A compiled module with its inputs; PJRT's types stay inside execute.cc.
 struct Executable {
   struct State;
@@ -72,6 +79,8 @@ rust::Vec<uint32_t> opcode_counts(const Module& module);
 rust::Vec<OpcodeCount> opcode_counts_by_computation(const Module& module);
 Version version(const Module& module);
 ProgramGraph graph(const Module& module);
+
+// signature.cc
 Signature signature(const Module& module);
 
 // identity.cc
@@ -92,8 +101,14 @@ uint64_t pipeline_nanos(const PipelineRun& run);
 Owned take_middle(PipelineRun& run);
 Owned take_end(PipelineRun& run);
 
+// promote.cc
+std::unique_ptr<Promoted> promote(const Module& module, bool decisions);
+Owned take_promoted(Promoted& promoted);
+rust::Vec<rust::String> promoted_decisions(const Promoted& promoted);
+
 // execute.cc
-std::unique_ptr<Executable> compile(const Module& module, Names disable);
+std::unique_ptr<Executable> compile(const Module& module, Names disable, bool interpreter,
+                                    bool quick);
 uint64_t compile_nanos(const Executable& executable);
 MemoryStats memory_stats(const Executable& executable);
 void set_inputs(Executable& executable, rust::Slice<const Array> inputs);
@@ -106,6 +121,14 @@ rust::Vec<Array> outputs(const Executable& executable);
 inline xla::DebugOptions default_debug_options() {
   return xla::DefaultDebugOptionsIgnoringFlags();
 }
+
+// For how many devices a program is meant (pipeline.cc).
+int64_t partitions(const xla::HloModule& hlo);
+// Whether a shape has floating point in it of less than the widest type (promote.cc).
+bool can_be_promoted(const xla::Shape& shape);
+// Calls of functions that are not in this process (unknown_calls.cc).
+bool is_unknown_call(const xla::HloInstruction& call);
+void replace_unknown_calls(xla::HloModule& hlo);
 
 inline void throw_if_error(const absl::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.ToString());

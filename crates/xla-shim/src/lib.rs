@@ -63,9 +63,18 @@ pub mod ffi {
         /// XLA's lower-case name of the element type, such as `f32`.
         dtype: String,
         dims: Vec<i64>,
-        /// For integers that end as indices: the values worth passing are `0..index_bound`.
-        /// 0 if nothing is known.
+        /// For values that end as indices: those worth passing are `0..index_bound`. 0 if nothing
+        /// is known.
         index_bound: i64,
+        positive: bool,
+        loop_bound: bool,
+    }
+
+    /// An output that is written into the memory of an input.
+    struct AliasSpec {
+        output: u32,
+        input: u32,
+        must: bool,
     }
 
     struct Signature {
@@ -73,10 +82,15 @@ pub mod ffi {
         outputs: Vec<ArraySpec>,
         /// The arguments are the leaves of one tuple parameter.
         tupled: bool,
-        /// Opcodes whose results may differ from run to run or need more than this process.
+        aliases: Vec<AliasSpec>,
+        donated: Vec<u32>,
+        /// Opcodes that need more than this process.
         not_comparable: Vec<String>,
-        custom_calls: Vec<String>,
+        random: Vec<String>,
+        unknown_calls: Vec<String>,
         collectives: Vec<String>,
+        can_be_promoted: bool,
+        interpretable: bool,
     }
 
     struct OpcodeCount {
@@ -133,6 +147,7 @@ pub mod ffi {
         type Module;
         type PipelineRun;
         type Executable;
+        type Promoted;
 
         // module.cc
         /// Quietens logging, and has `on_out_of_memory` called when an allocation fails.
@@ -150,6 +165,8 @@ pub mod ffi {
         fn opcode_counts_by_computation(module: &Module) -> Vec<OpcodeCount>;
         fn version(module: &Module) -> Version;
         fn graph(module: &Module) -> ProgramGraph;
+
+        // signature.cc
         fn signature(module: &Module) -> Result<Signature>;
 
         // identity.cc
@@ -175,8 +192,18 @@ pub mod ffi {
         /// Null if the pipeline failed after the middle.
         fn take_end(run: Pin<&mut PipelineRun>) -> UniquePtr<Module>;
 
+        // promote.cc
+        fn promote(module: &Module, decisions: bool) -> Result<UniquePtr<Promoted>>;
+        fn take_promoted(promoted: Pin<&mut Promoted>) -> UniquePtr<Module>;
+        fn promoted_decisions(promoted: &Promoted) -> Vec<String>;
+
         // execute.cc
-        fn compile(module: &Module, disable: &[String]) -> Result<UniquePtr<Executable>>;
+        fn compile(
+            module: &Module,
+            disable: &[String],
+            interpreter: bool,
+            quick: bool,
+        ) -> Result<UniquePtr<Executable>>;
         fn compile_nanos(executable: &Executable) -> u64;
         fn memory_stats(executable: &Executable) -> Result<MemoryStats>;
         fn set_inputs(executable: Pin<&mut Executable>, inputs: &[Array]) -> Result<()>;

@@ -10,9 +10,9 @@ mod message;
 mod warm_up;
 
 use xla_gym_protocol::{
-    Array, ArraySpec, ComputationCounts, Cost, Counts, Failure, FailureKind, Fingerprint, Form,
-    Graph, GraphEdge, GraphNode, MemoryEstimate, Observation, Observe, Pass, PassId,
-    PipelineOptions, PipelinePass, PipelineReport, Signature,
+    Alias, Array, ArraySpec, CompileOptions, ComputationCounts, Cost, Counts, Executor, Failure,
+    FailureKind, Fingerprint, Form, Graph, GraphEdge, GraphNode, MemoryEstimate, Observation,
+    Observe, Pass, PassId, PipelineOptions, PipelinePass, PipelineReport, Role, Signature,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve};
 use xla_gym_xla_shim::{self as xla, UniquePtr};
@@ -248,23 +248,49 @@ impl Compiler for Xla {
         let array = |spec: xla::ArraySpec| ArraySpec {
             dtype: spec.dtype,
             dims: spec.dims,
-            index_bound: (spec.index_bound > 0).then_some(spec.index_bound as u64),
+            role: Role {
+                index_bound: (spec.index_bound > 0).then_some(spec.index_bound as u64),
+                positive: spec.positive,
+                loop_bound: spec.loop_bound,
+            },
+        };
+        let alias = |alias: xla::AliasSpec| Alias {
+            output: alias.output,
+            input: alias.input,
+            must: alias.must,
         };
         Ok(Signature {
             inputs: signature.inputs.into_iter().map(array).collect(),
             outputs: signature.outputs.into_iter().map(array).collect(),
+            aliases: signature.aliases.into_iter().map(alias).collect(),
+            donated: signature.donated,
             not_comparable: signature.not_comparable,
-            custom_calls: signature.custom_calls,
+            random: signature.random,
+            unknown_calls: signature.unknown_calls,
             collectives: signature.collectives,
+            can_be_promoted: signature.can_be_promoted,
+            interpretable: signature.interpretable,
         })
+    }
+
+    fn promote(
+        &mut self,
+        program: &Self::Program,
+        decisions: bool,
+    ) -> Result<(Self::Program, Vec<String>), Failure> {
+        let mut promoted = xla::promote(program, decisions).map_err(refused)?;
+        let names = xla::promoted_decisions(&promoted);
+        Ok((xla::take_promoted(promoted.pin_mut()), names))
     }
 
     fn compile(
         &mut self,
         program: &Self::Program,
-        disable: &[String],
+        options: &CompileOptions,
     ) -> Result<(Self::Executable, u64, Option<MemoryEstimate>), Failure> {
-        let executable = xla::compile(program, disable).map_err(refused)?;
+        let interpreter = options.executor == Executor::Interpreter;
+        let executable =
+            xla::compile(program, &options.disable, interpreter, options.quick).map_err(refused)?;
         let nanos = xla::compile_nanos(&executable);
         let memory = xla::memory_stats(&executable).ok().map(|stats| MemoryEstimate {
             peak: stats.peak,

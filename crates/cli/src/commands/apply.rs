@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use anyhow::Result;
 use serde::Serialize;
 use xla_gym_engine::protocol::Observe;
-use xla_gym_oracle::{Options, Reference, Report};
+use xla_gym_oracle::{Options, Report};
 use xla_gym_recipe::Recipe;
 use xla_gym_score::NORMALISING;
 
@@ -69,7 +69,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let mut emitted = world.engine().load(&world.source(0)?)?;
     let outputs = if args.verify {
         progress.doing("comparing outputs");
-        let reference = Reference::new(&mut emitted, Options::default())?;
+        let reference = xla_gym_score::reference(&mut emitted, Options::default())?;
         Some(reference.compare(&mut applied.session, &applied.plan.disabled)?)
     } else {
         None

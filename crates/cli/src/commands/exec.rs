@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 use xla_gym_engine::protocol::{Array, MemoryEstimate};
-use xla_gym_oracle::{Range, make_inputs};
+use xla_gym_oracle::{Style, inputs, too_large};
 
 use crate::{
     context::{Context, count, time},
@@ -61,7 +61,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let signature = session.signature()?;
     if !signature.collectives.is_empty() {
         bail!(
-            "{} needs several devices, for {}",
+            "{} says how devices talk ({}) and not which devices there are",
             args.file.display(),
             signature.collectives.join(", ")
         );
@@ -73,15 +73,17 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
             args.file.display()
         );
     }
-    let range = if args.positive { Range::Positive } else { Range::Signed };
-    let inputs = make_inputs(&signature.inputs, args.seed, 0, range);
+    if let Some(reason) = too_large(&signature) {
+        bail!("{} cannot be run: {reason}", args.file.display());
+    }
+    let inputs = inputs(&signature, args.seed, 0, Style::Typical, args.positive);
 
     let progress = context.progress();
     progress.doing("compiling");
     let mut scratch = session.scratch()?;
     let compiled =
         scratch.compile(&args.disable).with_context(|| session.source().name.to_string())?;
-    scratch.set_inputs(&compiled, inputs)?;
+    scratch.make_inputs(&compiled, &inputs)?;
     // The first run pays for what later ones find ready.
     scratch.execute(&compiled, 1, false)?;
     progress.doing("running");

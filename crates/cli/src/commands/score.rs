@@ -5,8 +5,8 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use anyhow::Result;
 use serde::Serialize;
 use xla_gym_engine::protocol::{Fingerprint, Observe};
-use xla_gym_oracle::{Options, Reference, Report, Tolerance, Verdict};
-use xla_gym_score::{OPTIONAL, Ratio, Score, Start, score};
+use xla_gym_oracle::{FACTOR, Options, Precision, Report, Verdict};
+use xla_gym_score::{OPTIONAL, Ratio, Score, Start, optional, reference, score};
 
 use crate::{
     context::{Context, grouped, parse_passes, time},
@@ -38,7 +38,7 @@ pub struct Args {
     no_check: bool,
 
     /// Sets of inputs on which outputs are compared.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = Options::default().trials, value_parser = clap::value_parser!(u32).range(1..))]
     trials: u32,
 
     /// Seed of the inputs.
@@ -77,16 +77,15 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         score(&mut session, &passes, start, |stage| progress.doing(stage))?;
     let seen = result.observe(Observe::VERDICT | Observe::FINGERPRINT)?;
 
-    let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
     let (mut outputs_prefix, mut outputs_replace) = (None, None);
     if !args.no_check {
         progress.doing("running the original");
-        let options = Options { trials: args.trials, seed: args.seed };
-        let reference = Reference::new(&mut session, options)?;
+        let options = Options { trials: args.trials, seed: args.seed, ..Options::default() };
+        let reference = reference(&mut session, options)?;
         progress.doing("running the result through the untouched pipeline");
         outputs_prefix = Some(reference.compare(&mut result, &[])?);
         progress.doing("running the result without the pipeline's optional passes");
-        outputs_replace = Some(reference.compare(&mut result, &optional)?);
+        outputs_replace = Some(reference.compare(&mut result, &optional())?);
     }
     drop(progress);
     if let Some(output) = &args.output {
@@ -109,9 +108,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     } else {
         context.print(&render(&shown))?;
     }
-    let bad = |report: &Option<Report>| {
-        report.as_ref().is_some_and(|report| matches!(report.verdict, Verdict::Different { .. }))
-    };
+    let bad = |report: &Option<Report>| report.as_ref().is_some_and(Report::is_different);
     Ok(match shown.invalid.is_some() || bad(&shown.outputs_prefix) || bad(&shown.outputs_replace) {
         true => ExitCode::from(1),
         false => ExitCode::SUCCESS,
@@ -165,28 +162,22 @@ fn render(shown: &Shown) -> String {
     out
 }
 
-/// One sentence about a comparison.
+/// A comparison in words: the verdict, and what it rests on.
 pub fn describe(report: &Report) -> String {
-    let Report { verdict, trials, elements, non_finite, worst } = report;
-    match verdict {
-        Verdict::Equal => {
-            let nan = match non_finite {
-                0 => String::new(),
-                some => format!(", {} of them not finite on both sides", grouped(*some)),
-            };
-            format!(
-                "equal on {trials} sets of inputs, {} elements{nan} (largest difference {worst:.1e} \
-                 of the tolerance, which is {:e} for f32; integers exact)",
-                grouped(*elements),
-                Tolerance::of("f32").0,
-            )
-        }
+    let mut text = match &report.verdict {
+        Verdict::Equal => format!(
+            "equal on {} sets of inputs, {} elements (largest difference {:.1e} of what is allowed, \
+             which is {FACTOR} times the measured noise of each element; integers exact)",
+            report.trials,
+            grouped(report.elements),
+            report.worst,
+        ),
         Verdict::Different { differences } => {
             let mut text = format!("DIFFERENT in {} of the outputs", differences.len());
             for difference in differences.iter().take(5) {
                 text.push_str(&format!(
-                    "\n  output {} ({}): {} elements, worst at {}: {} against {}, {:.3} of the \
-                     tolerance",
+                    "\n  output {} ({}): {} elements, worst at {}: {} against {}, {:.3} of what is \
+                     allowed",
                     difference.output,
                     difference.dtype,
                     difference.elements,
@@ -195,10 +186,65 @@ pub fn describe(report: &Report) -> String {
                     difference.got,
                     difference.excess,
                 ));
+                if difference.precision == Precision::Higher {
+                    text.push_str(", in higher precision");
+                }
             }
             text
         }
+        Verdict::OtherSignature { reason } => format!("DIFFERENT: {reason}"),
         Verdict::Rejected { reason } => format!("the compiler rejects it: {reason}"),
         Verdict::NotComparable { reason } => format!("not comparable: {reason}"),
+    };
+    if report.trials > 0 {
+        text.push_str(&basis(report));
     }
+    text
+}
+
+/// How much of the outputs was really compared, and by whom.
+fn basis(report: &Report) -> String {
+    let mut text = String::new();
+    let compared = &report.compared;
+    let share = |part: u64| 100.0 * part as f64 / compared.elements.max(1) as f64;
+    text.push_str(&format!(
+        "\n  compared: {:.1}% of the elements are finite, {:.1}% in outputs that are not constant, {:.1}% \
+         saturated, {:.1}% hang on rounding and were left out",
+        share(compared.finite),
+        share(compared.varying),
+        share(compared.saturated),
+        share(compared.unstable),
+    ));
+    if let Some(accuracy) = &report.accuracy {
+        text.push_str(&format!(
+            "\n  accuracy: output {} is {:.1e} off the result of higher precision, the original {:.1e}",
+            accuracy.output, accuracy.result, accuracy.original
+        ));
+    }
+    if report.interpreted > 0 {
+        text.push_str(&format!(
+            "\n  XLA's interpreter agrees on {} of the sets of inputs",
+            report.interpreted
+        ));
+    }
+    if !report.one_sided.is_empty() {
+        let names: Vec<&str> = report.one_sided.iter().take(3).map(String::as_str).collect();
+        text.push_str(&format!(
+            "\n  not covered: {} of {} comparisons and clamps fell only one way ({}{})",
+            report.one_sided.len(),
+            report.decisions,
+            names.join(", "),
+            if report.one_sided.len() > 3 { ", …" } else { "" },
+        ));
+    }
+    if !report.unknown_calls.is_empty() {
+        text.push_str(&format!(
+            "\n  an arbitrary function stood for {}",
+            report.unknown_calls.join(", ")
+        ));
+    }
+    for note in &report.notes {
+        text.push_str(&format!("\n  {note}"));
+    }
+    text
 }

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use serde::Serialize;
 use xla_gym_data::{Graph, Library};
 use xla_gym_engine::{Engine, EngineError, on_all_cores, protocol::Observe};
-use xla_gym_oracle::{Range, make_inputs};
+use xla_gym_oracle::typical_inputs;
 use xla_gym_score::run_default;
 
 use crate::context::Context;
@@ -111,14 +111,13 @@ fn check(engine: &Engine, library: &Library, graph: &Graph, args: &Args) -> Resu
         (Err(error), _) => return Err(error.into()),
     };
     let signature = session.signature()?;
-    let not_executable = !signature.custom_calls.is_empty() || !signature.collectives.is_empty();
+    let not_executable = !signature.collectives.is_empty();
     let wanted = !args.no_exec && graph.counts.instructions <= args.exec_up_to;
     let executed = wanted && !not_executable;
     if executed {
         let mut scratch = session.scratch()?;
         let compiled = scratch.compile(&[])?;
-        let inputs = make_inputs(&signature.inputs, 0, 0, Range::Positive);
-        scratch.set_inputs(&compiled, inputs)?;
+        scratch.make_inputs(&compiled, &typical_inputs(&signature, 0))?;
         let (_, outputs) = scratch.execute(&compiled, 1, true)?;
         same("number of outputs", &outputs.len(), &signature.outputs.len())?;
     }

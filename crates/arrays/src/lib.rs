@@ -1,0 +1,11 @@
+//! Arrays as a worker makes them and as the oracle reads them.
+//!
+//! Invariant: looks at bytes alone. No compiler is asked and no array is held longer than a call.
+
+#![forbid(unsafe_code)]
+
+mod element;
+mod fill;
+
+pub use element::{Element, Format, Kind, Special};
+pub use fill::{MOST_INPUT_BYTES, bytes_of, make_array, make_inputs};

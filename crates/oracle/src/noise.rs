@@ -1,0 +1,299 @@
+//! How exactly an output is defined: the noise that it has by itself.
+//!
+//! A float is known only as well as the program computes it. So the original is run on inputs that
+//! are moved by one unit in the last place, compiled in two ways, and in higher precision; what
+//! that moves an element is its noise. A single sample may be small by luck, so an element also has
+//! the noise of the elements of about its size in the same output; one large element says nothing
+//! of small ones.
+
+use xla_gym_arrays::{Element, Format, Kind};
+use xla_gym_engine::protocol::Array;
+
+/// This share of the elements of one size have less noise than what counts for all of them.
+const QUANTILE: f64 = 0.9;
+
+/// Fewer elements of one size than this ask larger ones what noise is usual.
+const FEW: usize = 8;
+
+/// An element that moves this many times as far as its likes hangs on a decision (the largest of
+/// several, a threshold) that noise can turn.
+const JUMP: f64 = 32.0;
+
+/// What is left where all terms of an element cancel, as a share of the usual size of the others.
+const CANCELLED: f64 = 1e-12;
+
+/// What one output should be, and how exactly that is known.
+pub enum Expected {
+    /// Bytes that must be the same, except where the original itself does not know.
+    Exact {
+        /// Of the original.
+        bytes: Vec<u8>,
+        /// Bytes of one element.
+        width: usize,
+        /// For each element whether noise turns it; empty if none is.
+        unstable: Vec<bool>,
+    },
+    /// Numbers that must be near.
+    Near {
+        /// The best known values.
+        center: Vec<f64>,
+        /// The noise of each; infinite where the original does not know whether it is a number.
+        unit: Vec<f32>,
+        /// For each whether it hangs on a decision that noise turned; empty if none does.
+        jumps: Vec<bool>,
+        /// Root mean square of the noise, leaving those out.
+        noise: f64,
+    },
+}
+
+/// Several runs of the original that would be the same without rounding.
+pub struct Samples<'a> {
+    /// As the compiler makes it.
+    pub own: &'a Array,
+    /// Compiled in another way.
+    pub others: Vec<&'a Array>,
+    /// On inputs that are moved by one unit in the last place.
+    pub nudged: Vec<&'a Array>,
+    /// In higher precision, if it could be had.
+    pub precise: Option<&'a Array>,
+    /// The element type whose rounding is the least noise there is.
+    pub rounding: &'a str,
+}
+
+impl Expected {
+    /// What samples say of one output.
+    pub fn of(samples: &Samples) -> Expected {
+        let element = Element::of(&samples.own.dtype);
+        match element.kind {
+            Kind::Float(format) => {
+                let floor = Element::of(samples.rounding).float().unwrap_or(format);
+                near(samples, &element, floor)
+            }
+            Kind::Integer { .. } | Kind::Predicate | Kind::Opaque => exact(samples, &element),
+        }
+    }
+
+    /// Whether every element is known to be a number or not.
+    pub fn finite(&self) -> u64 {
+        match self {
+            Expected::Exact { bytes, width, .. } => (bytes.len() / width) as u64,
+            Expected::Near { center, unit, .. } => {
+                let known = |(value, unit): (&f64, &f32)| value.is_finite() && unit.is_finite();
+                center.iter().zip(unit).filter(|pair| known(*pair)).count() as u64
+            }
+        }
+    }
+
+    /// How many elements there are (parts of complex ones count).
+    pub fn len(&self) -> u64 {
+        match self {
+            Expected::Exact { bytes, width, .. } => (bytes.len() / width) as u64,
+            Expected::Near { center, .. } => center.len() as u64,
+        }
+    }
+}
+
+fn exact(samples: &Samples, element: &Element) -> Expected {
+    let width = element.bytes();
+    let bytes = samples.own.bytes.clone();
+    let mut unstable = Vec::new();
+    for other in samples.others.iter().chain(&samples.nudged).chain(&samples.precise) {
+        if other.bytes == bytes || other.bytes.len() != bytes.len() {
+            continue;
+        }
+        unstable.resize(bytes.len() / width, false);
+        let pairs = bytes.chunks_exact(width).zip(other.bytes.chunks_exact(width));
+        for (flag, (a, b)) in unstable.iter_mut().zip(pairs) {
+            *flag |= a != b;
+        }
+    }
+    Expected::Exact { bytes, width, unstable }
+}
+
+fn near(samples: &Samples, element: &Element, floor: Format) -> Expected {
+    let own = element.values(&samples.own.bytes);
+    let precise = samples.precise.map(|array| Element::of(&array.dtype).values(&array.bytes));
+    let center = match &precise {
+        Some(precise) if precise.len() == own.len() => precise.clone(),
+        _ => own.clone(),
+    };
+    let mut noise = vec![0f64; own.len()];
+    let mut moved = vec![0f64; own.len()];
+    let widen = |noise: &mut [f64], center: &[f64], sample: &[f64]| {
+        for ((noise, center), sample) in noise.iter_mut().zip(center).zip(sample) {
+            *noise = noise.max(distance(*center, *sample));
+        }
+    };
+    let values = |array: &Array| Element::of(&array.dtype).values(&array.bytes);
+    widen(&mut noise, &center, &own);
+    for other in &samples.others {
+        widen(&mut noise, &center, &values(other));
+    }
+    for nudged in &samples.nudged {
+        widen(&mut moved, &own, &values(nudged));
+    }
+    // Where higher precision says how exact the program is, it need not be guessed from how much
+    // it hangs on its inputs; that only shows where it jumps.
+    if precise.is_none() {
+        widen(&mut noise, &vec![0.0; own.len()], &moved);
+    }
+    let usual = usual_noise(&center, &noise);
+    let usual_move = usual_noise(&center, &moved);
+    // Where everything cancels, what is left is rounding of terms that are not seen.
+    let least = floor.smallest_normal().max(CANCELLED * median_size(&center));
+    let mut jumps = Vec::new();
+    let (mut sum, mut count) = (0.0, 0u64);
+    let unit = center
+        .iter()
+        .zip(&noise)
+        .zip(usual)
+        .zip(moved.iter().zip(usual_move))
+        .enumerate()
+        .map(|(place, (((center, own), usual), (moved, usual_move)))| {
+            let size = if center.is_finite() { center.abs() } else { 0.0 };
+            let rounding = (floor.epsilon() * size).max(least);
+            let common = usual.max(rounding);
+            if *own > JUMP * common || *moved > JUMP * usual_move.max(rounding) {
+                jumps.resize(noise.len(), false);
+                jumps[place] = true;
+                return own.max(common).max(*moved) as f32;
+            }
+            if center.is_finite() {
+                sum += own * own;
+                count += 1;
+            }
+            own.max(common) as f32
+        })
+        .collect();
+    Expected::Near { center, unit, jumps, noise: (sum / count.max(1) as f64).sqrt() }
+}
+
+/// How far apart two results are; infinitely, if one of them is no number and the other is not the
+/// same.
+pub fn distance(a: f64, b: f64) -> f64 {
+    if a == b || a.is_nan() && b.is_nan() {
+        0.0
+    } else if a.is_finite() && b.is_finite() {
+        (a - b).abs()
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// The size in the middle of those that are not zero.
+fn median_size(values: &[f64]) -> f64 {
+    let mut sizes: Vec<f64> = values
+        .iter()
+        .map(|value| value.abs())
+        .filter(|size| *size > 0.0 && size.is_finite())
+        .collect();
+    if sizes.is_empty() {
+        return 0.0;
+    }
+    let middle = sizes.len() / 2;
+    *sizes.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+/// For each element the noise that is usual among those of its size.
+fn usual_noise(center: &[f64], noise: &[f64]) -> Vec<f64> {
+    // Sizes by powers of two; what is no number has no size.
+    let size = |value: f64| (value != 0.0 && value.is_finite()).then(|| value.abs().log2() as i32);
+    let mut order: Vec<(i32, f64)> = center
+        .iter()
+        .zip(noise)
+        .filter_map(|(center, noise)| Some((size(*center)?, *noise)).filter(|_| noise.is_finite()))
+        .collect();
+    order.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    // (size, noise, how many), from small to large.
+    let mut sizes: Vec<(i32, f64, usize)> = Vec::new();
+    for group in order.chunk_by(|a, b| a.0 == b.0) {
+        let place = ((group.len() - 1) as f64 * QUANTILE).round() as usize;
+        sizes.push((group[0].0, group[place].1, group.len()));
+    }
+    // Where a few are much smaller than the rest, larger terms have cancelled, and left theirs.
+    for i in (0..sizes.len()).rev() {
+        if sizes[i].2 >= FEW {
+            continue;
+        }
+        if let Some(&(larger, usual, _)) = sizes[i + 1..].iter().find(|other| other.2 >= FEW) {
+            let less = 2f64.powf(f64::from(sizes[i].0 - larger) / 2.0);
+            sizes[i].1 = sizes[i].1.max(usual * less);
+        }
+    }
+    // An exact zero that never moves is there by structure (a mask, a bias that starts so): it has
+    // no noise but its own.
+    let usual = |wanted: i32| {
+        sizes.binary_search_by_key(&wanted, |size| size.0).map_or(0.0, |found| sizes[found].1)
+    };
+    center.iter().map(|value| size(*value).map_or(0.0, usual)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f32s(values: &[f32]) -> Array {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Array { dtype: "f32".to_owned(), dims: vec![values.len() as i64], bytes }
+    }
+
+    fn units(own: &[f32], other: &[f32]) -> Vec<f32> {
+        let (own, other) = (f32s(own), f32s(other));
+        let samples = Samples {
+            own: &own,
+            others: vec![&other],
+            nudged: vec![],
+            precise: None,
+            rounding: "f32",
+        };
+        match Expected::of(&samples) {
+            Expected::Near { unit, .. } => unit,
+            Expected::Exact { .. } => panic!("floats are compared by nearness"),
+        }
+    }
+
+    #[test]
+    fn a_large_element_says_nothing_of_small_ones() {
+        let mut own = vec![1.0; 20];
+        own[3] = -1e9;
+        let mut other = own.clone();
+        other[3] = -1e9 + 640.0;
+        let unit = units(&own, &other);
+        assert!(unit[0] < 1e-6 && unit[3] >= 640.0, "{unit:?}");
+    }
+
+    #[test]
+    fn elements_of_one_size_share_their_noise() {
+        let own: Vec<f32> = (0..20).map(|i| 1.0 + i as f32 * 0.01).collect();
+        let other: Vec<f32> = own.iter().map(|value| value * 1.0001).collect();
+        let mut lucky = other.clone();
+        lucky[7] = own[7];
+        let unit = units(&own, &lucky);
+        assert!(unit[7] > 5e-5, "{unit:?}");
+    }
+
+    #[test]
+    fn what_is_a_number_only_sometimes_is_not_compared() {
+        let unit = units(&[f32::INFINITY, 1.0], &[1.0, 1.0]);
+        assert!(unit[0].is_infinite() && unit[1].is_finite());
+    }
+
+    #[test]
+    fn integers_that_noise_turns_are_known() {
+        let ints = |values: &[i32]| Array {
+            dtype: "s32".to_owned(),
+            dims: vec![values.len() as i64],
+            bytes: values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        };
+        let (own, other) = (ints(&[1, 2, 3]), ints(&[1, 5, 3]));
+        let samples = Samples {
+            own: &own,
+            others: vec![&other],
+            nudged: vec![],
+            precise: None,
+            rounding: "s32",
+        };
+        let Expected::Exact { unstable, .. } = Expected::of(&samples) else { panic!("exact") };
+        assert_eq!(unstable, [false, true, false]);
+    }
+}
