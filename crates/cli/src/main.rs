@@ -5,6 +5,7 @@
 mod commands;
 mod context;
 mod outfile;
+mod plain;
 mod progress;
 mod table;
 
@@ -160,7 +161,7 @@ fn main() -> ExitCode {
             // The reader has seen enough; `xla-gym passes | head` is no error.
             return ExitCode::SUCCESS;
         }
-        eprintln!("xla-gym: {error:#}");
+        context::warn(&format!("{error:#}"));
         ExitCode::from(exit_code(&error))
     })
 }

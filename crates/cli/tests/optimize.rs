@@ -64,6 +64,39 @@ fn a_recipe_is_for_one_program() {
 }
 
 #[test]
+fn a_recipe_of_a_stranger_names_only_what_there_is() {
+    let home = Home::new();
+    let program = mlp("hlo");
+    home.json(&["optimize", &program, "--budget", "3", "--recipe", "r.json"]);
+    let recipe: Value = serde_json::from_slice(&home.read("r.json")).unwrap();
+    let refused = |field: &str, name: &str, code: i32| {
+        let mut evil = recipe.clone();
+        evil[field] = serde_json::json!([name]);
+        home.write("evil.json", evil.to_string());
+        for arguments in [
+            &["apply", "evil.json", &*program][..],
+            &["minimize", &*program, "--recipe", "evil.json"],
+            &["attribute", &*program, "--recipe", "evil.json"],
+        ] {
+            let ran = home.run(arguments).expect(code).says(&["evil.json"]);
+            assert!(!ran.stderr.contains('\u{1b}') && ran.stdout.is_empty(), "{ran:#?}");
+        }
+    };
+    refused("passes", "\u{1b}[2J$(touch owned)", 2);
+    refused("disabled_passes", "cse;$(touch owned)\u{1b}[2J", 1);
+    refused("disabled_passes", "copy-insertion", 1);
+
+    let mut foreign = recipe.clone();
+    foreign["program"]["name"] = "\u{1b}]0;owned\u{7}".into();
+    foreign["program"]["fingerprint"] = "0".repeat(32).into();
+    foreign["passes"] = serde_json::json!(["dce"]);
+    home.write("evil.json", foreign.to_string());
+    let ran = home.run(&["apply", "evil.json", &program, "--force"]).expect(0);
+    assert!(!ran.stdout.contains('\u{1b}'), "{ran:#?}");
+    ran.prints(&["\\u{1b}]0;owned"]);
+}
+
+#[test]
 fn the_store_remembers_and_travels() {
     let home = Home::new();
     let found = optimized(&home);

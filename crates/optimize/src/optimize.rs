@@ -341,6 +341,7 @@ impl Run<'_> {
                 },
                 dropped: self.dropped,
             },
+            imported: false,
         })
     }
 }

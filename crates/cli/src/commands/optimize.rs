@@ -22,7 +22,7 @@ use xla_gym_search::{Budget, Method, Policy};
 
 use super::{one_program, score::describe};
 use crate::{
-    context::{Context, count, grouped, or_none, time},
+    context::{Context, count, grouped, or_none, time, warn},
     outfile::{OutFile, writable, write_whole},
     table::Table,
 };
@@ -188,7 +188,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         None => (optimize(&judge, &task, &progress)?, Remembered::default()),
     };
     if let Some(problem) = &remembered.problem {
-        eprintln!("xla-gym: the store of recipes: {problem}");
+        warn(&format!("the store of recipes: {problem}"));
     }
     if let Some(path) = &args.report {
         let command = format!("xla-gym optimize {} --objective {}", args.file, args.objective);
@@ -246,7 +246,7 @@ fn open_store(args: &Args) -> Result<Option<Store>> {
         Ok(store) => Ok(Some(store)),
         // The one in the state folder is a help, not a need.
         Err(error) if args.store.is_none() => {
-            eprintln!("xla-gym: without the store of recipes: {error}");
+            warn(&format!("without the store of recipes: {error}"));
             Ok(None)
         }
         Err(error) => Err(anyhow!(error)),
