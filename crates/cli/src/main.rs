@@ -22,7 +22,7 @@ use context::Context;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  the compiler refused or died, or some passes did not take place
+  1  the compiler refused or died, some passes did not take place, or a file cannot be written
   2  wrong usage
   3  the input cannot be read, or is no program
   4  `check`: the outputs differ

@@ -97,6 +97,23 @@ fn a_recipe_of_a_stranger_names_only_what_there_is() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_costs_neither_result_nor_recipe() {
+    let home = Home::new();
+    let files = ["--recipe", "r.json", "--report", "/dev/full", "-o", "out.hlo"];
+    let program = mlp("hlo");
+    let mut arguments = vec!["optimize", &program, "--budget", "3", "--no-coreset", "--json"];
+    arguments.extend(files);
+    let ran = home.run(&arguments).expect(1).says(&["/dev/full cannot be written"]);
+    assert_eq!(ran.json()["version"], 1, "{ran:#?}");
+    assert_eq!(home.files(), ["out.hlo", "r.json"]);
+
+    // A device stays a device, and is no place for a new file.
+    arguments[9] = "/dev/null";
+    home.run(&arguments).expect(0);
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}
+
+#[test]
 fn the_store_remembers_and_travels() {
     let home = Home::new();
     let found = optimized(&home);

@@ -20,6 +20,7 @@ mod scratch;
 mod session;
 mod source;
 mod spawn;
+mod whole;
 mod worker;
 
 pub use cores::{cores, on_all_cores};
@@ -30,4 +31,5 @@ pub use quarantine::{Quarantine, QuarantineEntry};
 pub use scratch::{Compiled, Scratch};
 pub use session::{Applied, Session};
 pub use source::{Source, SourceError};
+pub use whole::write_whole;
 pub use xla_gym_protocol as protocol;
