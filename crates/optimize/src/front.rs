@@ -3,6 +3,7 @@
 use crate::{
     objective::{Figures, Objective},
     plan::{Judged, Plan},
+    task::Proven,
 };
 
 /// The most that are returned: each is proven by running it.
@@ -39,6 +40,18 @@ pub fn front(objective: &Objective, judged: &[Judged], default: &Figures) -> Vec
         front = kept.into_iter().map(|index| front[index].clone()).collect();
     }
     front.into_iter().map(|(_, judged)| judged).collect()
+}
+
+/// Those of a front that are still on it by the figures that they have now.
+pub fn still_on_front(
+    objective: &Objective,
+    proven: Vec<Proven>,
+    default: &Figures,
+) -> Vec<Proven> {
+    let judged: Vec<Judged> = proven.iter().map(|proven| proven.judged.clone()).collect();
+    let left = front(objective, &judged, default);
+    let is_left = |proven: &Proven| left.iter().any(|left| left.plan == proven.judged.plan);
+    proven.into_iter().filter(is_left).collect()
 }
 
 #[cfg(test)]
