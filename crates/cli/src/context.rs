@@ -42,13 +42,19 @@ impl Context {
         Progress::new(self.global.quiet)
     }
 
-    /// The quarantine file, unless switched off.
+    /// The quarantine file, unless switched off, or unless there is no place for it.
     pub fn quarantine_path(&self) -> Option<PathBuf> {
         if self.global.no_quarantine {
             return None;
         }
         let path = self.global.quarantine.clone();
-        Some(path.unwrap_or_else(|| state_dir().join("quarantine.jsonl")))
+        path.or_else(|| match state_dir() {
+            Ok(folder) => Some(folder.join("quarantine.jsonl")),
+            Err(error) => {
+                warn(&error.to_string());
+                None
+            }
+        })
     }
 
     /// Starts XLA.

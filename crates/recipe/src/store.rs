@@ -7,6 +7,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, TransactionBehavior, params};
+use xla_gym_engine::{NoStateDir, state_dir};
 use xla_gym_protocol::Fingerprint;
 
 use crate::{
@@ -68,8 +69,8 @@ impl Store {
     }
 
     /// The user's own store: `recipes.db` in the folder of remembered state.
-    pub fn default_path() -> PathBuf {
-        xla_gym_engine::state_dir().join("recipes.db")
+    pub fn default_path() -> Result<PathBuf, NoStateDir> {
+        Ok(state_dir()?.join("recipes.db"))
     }
 
     /// The file.

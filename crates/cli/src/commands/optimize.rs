@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
@@ -273,15 +273,18 @@ fn open_store(args: &Args) -> Result<Option<Store>> {
     if args.no_store {
         return Ok(None);
     }
-    let path = args.store.clone().unwrap_or_else(Store::default_path);
-    match Store::open(&path, StoreLimit::default()) {
+    let open = || -> Result<Store> {
+        let path = args.store.clone().map_or_else(Store::default_path, Ok)?;
+        Ok(Store::open(&path, StoreLimit::default())?)
+    };
+    match open() {
         Ok(store) => Ok(Some(store)),
         // The one in the state folder is a help, not a need.
         Err(error) if args.store.is_none() => {
             warn(&format!("without the store of recipes: {error}"));
             Ok(None)
         }
-        Err(error) => Err(anyhow!(error)),
+        Err(error) => Err(error),
     }
 }
 

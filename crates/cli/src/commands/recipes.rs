@@ -55,7 +55,7 @@ enum Command {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let path = args.store.unwrap_or_else(Store::default_path);
+    let path = args.store.map_or_else(Store::default_path, Ok)?;
     let store = Store::open(&path, StoreLimit::default())?;
     if let Some(aside) = store.moved_aside() {
         warn(&format!("a broken store was moved to {}", aside.display()));
