@@ -25,8 +25,8 @@ Exit codes:
   1  the compiler refused or died, some passes did not take place, or a file cannot be written
   2  wrong usage
   3  the input cannot be read, or is no program
-  4  `check`: the outputs differ
-  5  `check`: the programs cannot be compared
+  4  `check`, `apply --verify`: the outputs differ
+  5  `check`, `apply --verify`: the programs cannot be compared
   6  the engine is not set up";
 
 /// Run real XLA passes in any order, see what each one does, and compare with what XLA itself

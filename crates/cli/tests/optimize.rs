@@ -129,6 +129,19 @@ fn the_store_remembers_and_travels() {
     home.run(&["recipes", "import", "all.jsonl", "--store", "other.db"])
         .expect(0)
         .prints(&["0 of them better"]);
+
+    // A stranger's lie is worth one try.
+    let mut lie = listed[0].clone();
+    lie["gain"] = 900.0.into();
+    lie["evidence"]["figures"]["legal"] = serde_json::json!([900.0, 1.0]);
+    lie["passes"] = serde_json::json!(["dce"]);
+    home.write("lie.jsonl", lie.to_string());
+    home.run(&["recipes", "import", "lie.jsonl"]).expect(0).prints(&["1 of them better"]);
+    assert_eq!(home.json(&["recipes", "list"])[0]["imported"], true);
+    home.json(&["optimize", GPT2, "--budget", "20"]);
+    let tried = &home.json(&["recipes", "list"])[0];
+    assert!(tried["gain"].as_f64().unwrap() < 10.0 && tried["imported"].is_null(), "{tried}");
+
     let fingerprint = found["program"]["fingerprint"].as_str().unwrap();
     home.run(&["recipes", "forget", fingerprint]).expect(0).prints(&["1 recipes forgotten"]);
     assert_eq!(home.json(&["recipes", "list"]), Value::Array(Vec::new()));

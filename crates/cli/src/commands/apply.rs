@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use xla_gym_engine::protocol::Observe;
-use xla_gym_oracle::{Options, Reference, Report};
+use xla_gym_oracle::{Options, Reference, Report, Verdict};
 use xla_gym_recipe::Recipe;
 use xla_gym_score::NORMALISING;
 
@@ -101,13 +101,13 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     } else {
         context.print(&render(&shown))?;
     }
-    let equal = shown.outputs.as_ref().is_none_or(|report| {
-        report.is_equal() || matches!(report.verdict, xla_gym_oracle::Verdict::NotComparable { .. })
-    });
-    Ok(match (equal, shown.skipped.is_empty()) {
-        (false, _) => ExitCode::from(4),
-        (true, false) => ExitCode::from(1),
-        (true, true) => ExitCode::SUCCESS,
+    Ok(match &shown.outputs {
+        Some(report) if matches!(report.verdict, Verdict::NotComparable { .. }) => {
+            ExitCode::from(5)
+        }
+        Some(report) if !report.is_equal() => ExitCode::from(4),
+        _ if !shown.skipped.is_empty() => ExitCode::from(1),
+        _ => ExitCode::SUCCESS,
     })
 }
 
