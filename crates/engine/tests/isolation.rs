@@ -158,7 +158,8 @@ fn a_pass_that_was_stopped_for_longer_than_it_may_take_is_tried_again() {
     let mut session = load(&engine);
     let slow = engine.pass("slow").unwrap();
     session.begin(slow, Observe::NOTHING);
-    // All of them, as Ctrl-Z does, while the pass takes its time.
+    // All of them, as Ctrl-Z does, in the middle of the pass, which takes 50 ms.
+    thread::sleep(Duration::from_millis(20));
     let stopped = toy.processes();
     stopped.iter().for_each(|process| toy::signal(*process, rustix::process::Signal::STOP));
     thread::sleep(Duration::from_millis(2 * LIMITS.pass_millis));
