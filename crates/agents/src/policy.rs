@@ -12,6 +12,9 @@ use crate::{choice, error::AgentError, shipped::Shipped, tensors::Tensors, train
 /// Says that a file is a policy, and of which kind.
 const FORMAT: &str = "xla-gym-policy 1";
 
+/// Nobody takes more steps in an episode.
+const MOST_STEPS: usize = 1 << 20;
+
 /// Where a policy comes from and what it is worth.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -140,13 +143,15 @@ impl TrainedPolicy {
         let interface: Interface =
             serde_json::from_str(word("interface")?).map_err(|e| parsed("interface", e))?;
         let card = serde_json::from_str(word("card")?).map_err(|e| parsed("card", e))?;
-        let seen: usize = interface.bounds().map(|(_, length)| length).sum();
-        if shape.inputs != seen || shape.outputs != interface.passes.len() {
+        if interface.traj_limit > MOST_STEPS {
+            let steps = interface.traj_limit;
+            return Err(format!("episodes of {steps} steps are more than {MOST_STEPS}"));
+        }
+        let seen = interface.bounds().try_fold(0_usize, |sum, (_, length)| sum.checked_add(length));
+        if Some(shape.inputs) != seen || shape.outputs != interface.passes.len() {
             return Err("the network does not fit what it should see and do".to_owned());
         }
-        let parameters = vec![0.0; shape.parameters()];
-        let mut network = Mlp::from_parameters(shape, parameters).ok_or("the shape is wrong")?;
-        tensors.load_network("policy", &mut network)?;
+        let network = tensors.network("policy", shape)?;
         Ok(TrainedPolicy { network, interface, card })
     }
 
@@ -215,7 +220,74 @@ impl xla_gym_search::Policy for Guide {
         // Nothing is ruled out altogether, not even what the policy does not know: it may be wrong.
         let even = 1.0 / passes.len().max(1) as f64;
         let known = |pass: &PassId| self.outputs.get(usize::from(pass.0)).copied().flatten();
-        let weight = |output: usize| 0.9 * f64::from(logs[output].exp()) + 0.1 * even;
+        // Weights may be finite and what they sum up to is not.
+        let share = |log: f32| if log.is_nan() { 0.0 } else { f64::from(log.exp()).min(1.0) };
+        let weight = |output: usize| 0.9 * share(logs[output]) + 0.1 * even;
         passes.iter().map(|pass| known(pass).map_or(0.1 * even, weight)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shipped policy as a file, after a change.
+    fn changed(change: impl FnOnce(&mut TrainedPolicy, &mut Tensors)) -> Result<(), String> {
+        let mut policy = Shipped::General.policy().unwrap().clone();
+        let mut tensors = policy.to_tensors().unwrap();
+        change(&mut policy, &mut tensors);
+        TrainedPolicy::from_bytes(&tensors.to_bytes()?).map(drop)
+    }
+
+    #[track_caller]
+    fn refused(says: &str, change: impl FnOnce(&mut TrainedPolicy, &mut Tensors)) {
+        let message = changed(change).unwrap_err();
+        assert!(message.contains(says), "{message}");
+    }
+
+    fn with_interface(tensors: &mut Tensors, shape: &Shape, interface: &Interface) {
+        let text = [
+            ("shape", serde_json::to_string(shape).unwrap()),
+            ("interface", serde_json::to_string(interface).unwrap()),
+        ];
+        tensors.words.extend(text.map(|(name, word)| (name.to_owned(), word)));
+    }
+
+    #[test]
+    fn weights_that_are_no_numbers_are_refused() {
+        changed(|_, _| {}).unwrap();
+        for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            refused("policy.0.weight has a weight that is", |policy, tensors| {
+                policy.network.parameters_mut()[7] = number;
+                tensors.add_network("policy", &policy.network);
+            });
+        }
+    }
+
+    #[test]
+    fn sizes_that_the_file_does_not_hold_are_refused_before_anything_is_allocated() {
+        for width in [usize::MAX, usize::MAX / 2 + 1, 1 << 40, 0] {
+            refused("its shape of", |policy, tensors| {
+                let shape = Shape { hidden: vec![width], ..policy.network.shape().clone() };
+                with_interface(tensors, &shape, &policy.interface);
+            });
+        }
+        // A layer of no width makes any number of inputs fit into an empty file.
+        refused("its shape of", |policy, tensors| {
+            let interface = Interface {
+                views: vec![View::History],
+                traj_limit: 1 << 20,
+                ..policy.interface.clone()
+            };
+            let own = policy.network.shape().clone();
+            let shape = Shape { inputs: 1 << 20, hidden: vec![0], ..own };
+            with_interface(tensors, &shape, &interface);
+            tensors.add("policy.0.weight", &[0, 1 << 20], &[]);
+            tensors.add("policy.0.bias", &[0], &[]);
+        });
+        refused("steps are more than", |policy, tensors| {
+            let interface = Interface { traj_limit: usize::MAX, ..policy.interface.clone() };
+            with_interface(tensors, policy.network.shape(), &interface);
+        });
     }
 }

@@ -1,9 +1,10 @@
 //! Everything that is saved: named arrays of numbers, and a few words.
 
-use std::{borrow::Cow, collections::BTreeMap, io::Write, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use safetensors::{Dtype, SafeTensors, View};
-use xla_gym_nn::{Adam, Mlp};
+use xla_gym_engine::write_whole;
+use xla_gym_nn::{Adam, Mlp, Shape};
 
 use crate::error::AgentError;
 
@@ -98,6 +99,31 @@ impl Tensors {
         }
     }
 
+    /// A network of a shape. Files come from strangers too, so nothing is allocated that the file
+    /// does not hold.
+    pub fn network(&self, name: &str, shape: Shape) -> Result<Mlp, String> {
+        let mut inputs = shape.inputs;
+        let widths = shape.hidden.iter().copied().chain([shape.outputs]);
+        for (number, outputs) in widths.enumerate() {
+            let weights = inputs.checked_mul(outputs).filter(|weights| *weights > 0);
+            for (part, expected) in [("weight", weights), ("bias", Some(outputs))] {
+                let name = format!("{name}.{number}.{part}");
+                let found = self.get(&name)?.len();
+                if expected != Some(found) {
+                    return Err(format!(
+                        "{name} has {found} numbers, and its shape of {inputs} by {outputs} says \
+                         otherwise"
+                    ));
+                }
+            }
+            inputs = outputs;
+        }
+        let parameters = vec![0.0; shape.parameters()];
+        let mut network = Mlp::from_parameters(shape, parameters).ok_or("the shape is wrong")?;
+        self.load_network(name, &mut network)?;
+        Ok(network)
+    }
+
     /// Fills a network of the right shape.
     pub fn load_network(&self, name: &str, network: &mut Mlp) -> Result<(), String> {
         let layers: Vec<_> = network.shape().layers().enumerate().collect();
@@ -108,6 +134,9 @@ impl Tensors {
                 if numbers.len() != range.len() {
                     let (found, expected) = (numbers.len(), range.len());
                     return Err(format!("{name} has {found} numbers, not {expected}"));
+                }
+                if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
+                    return Err(format!("{name} has a weight that is {number}: train it again"));
                 }
                 network.parameters_mut()[range].copy_from_slice(numbers);
             }
@@ -179,22 +208,7 @@ impl Tensors {
     pub fn write(&self, path: &Path) -> Result<(), AgentError> {
         let failed = |error| AgentError::Write { path: path.to_owned(), error };
         let bytes = self.to_bytes().map_err(|m| failed(std::io::Error::other(m)))?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        let write = || {
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(&bytes)?;
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::PermissionsExt;
-                file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-            }
-            file.as_file().sync_all()?;
-            file.persist(path).map_err(|error| error.error)?;
-            // The name too must be on the disk.
-            std::fs::File::open(folder)?.sync_all()
-        };
-        write().map_err(failed)
+        write_whole(path, &bytes).map_err(failed)
     }
 
     /// Reads a file.

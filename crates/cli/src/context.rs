@@ -15,7 +15,7 @@ use xla_gym_engine::{
     state_dir,
 };
 
-use crate::{Global, progress::Progress};
+use crate::{Global, plain::plain, progress::Progress};
 
 /// The options of a call, and what follows from them.
 pub struct Context {
@@ -42,13 +42,19 @@ impl Context {
         Progress::new(self.global.quiet)
     }
 
-    /// The quarantine file, unless switched off.
+    /// The quarantine file, unless switched off, or unless there is no place for it.
     pub fn quarantine_path(&self) -> Option<PathBuf> {
         if self.global.no_quarantine {
             return None;
         }
         let path = self.global.quarantine.clone();
-        Some(path.unwrap_or_else(|| state_dir().join("quarantine.jsonl")))
+        path.or_else(|| match state_dir() {
+            Ok(folder) => Some(folder.join("quarantine.jsonl")),
+            Err(error) => {
+                warn(&error.to_string());
+                None
+            }
+        })
     }
 
     /// Starts XLA.
@@ -81,10 +87,10 @@ impl Context {
         Ok(engine.load_file(file)?)
     }
 
-    /// Prints to standard output.
+    /// Prints to standard output. What it prints may hold names that strangers chose.
     pub fn print(&self, text: &str) -> Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
+        out.write_all(plain(text).as_bytes())?;
         Ok(out.flush()?)
     }
 
@@ -92,6 +98,11 @@ impl Context {
     pub fn print_json(&self, value: &impl Serialize) -> Result<()> {
         self.print(&(serde_json::to_string_pretty(value)? + "\n"))
     }
+}
+
+/// Says something on standard error.
+pub fn warn(text: &str) {
+    eprintln!("xla-gym: {}", plain(text));
 }
 
 /// Whether an error only means that the reader of the output went away.

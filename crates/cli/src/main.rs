@@ -5,6 +5,7 @@
 mod commands;
 mod context;
 mod outfile;
+mod plain;
 mod progress;
 mod table;
 
@@ -21,11 +22,11 @@ use context::Context;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  the compiler refused or died, or some passes did not take place
+  1  the compiler refused or died, some passes did not take place, or a file cannot be written
   2  wrong usage
   3  the input cannot be read, or is no program
-  4  `check`: the outputs differ
-  5  `check`: the programs cannot be compared
+  4  `check`, `apply --verify`: the outputs differ
+  5  `check`, `apply --verify`: the programs cannot be compared
   6  the engine is not set up";
 
 /// Run real XLA passes in any order, see what each one does, and compare with what XLA itself
@@ -160,7 +161,7 @@ fn main() -> ExitCode {
             // The reader has seen enough; `xla-gym passes | head` is no error.
             return ExitCode::SUCCESS;
         }
-        eprintln!("xla-gym: {error:#}");
+        context::warn(&format!("{error:#}"));
         ExitCode::from(exit_code(&error))
     })
 }

@@ -51,6 +51,11 @@ impl OutFile {
         PathBufValueParser::new().try_map(OutFile::new)
     }
 
+    /// Its name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// In which form to ask the compiler for the program.
     pub fn form(&self) -> Form {
         self.form
@@ -92,21 +97,10 @@ fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file whole or not at all, whatever happens in between.
+/// Writes a file whole or not at all; see [`xla_gym_engine::write_whole`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || -> Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
-        file.write_all(bytes)?;
-        // Temporary files are private; a result is as readable as other new files.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-        }
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().with_context(|| format!("{} cannot be written", path.display()))
+    xla_gym_engine::write_whole(path, bytes)
+        .with_context(|| format!("{} cannot be written", path.display()))
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -1,5 +1,7 @@
 //! Plain tables: columns as wide as needed, numbers to the right.
 
+use crate::plain::plain_line;
+
 /// Rows of cells under a header.
 pub struct Table {
     rows: Vec<Vec<String>>,
@@ -11,13 +13,15 @@ impl Table {
     pub fn new(header: &[&str]) -> Table {
         Table {
             right: header.iter().map(|cell| cell.starts_with('>')).collect(),
-            rows: vec![header.iter().map(|cell| cell.trim_start_matches('>').to_owned()).collect()],
+            rows: vec![
+                header.iter().map(|cell| plain_line(cell.trim_start_matches('>')).into()).collect(),
+            ],
         }
     }
 
-    /// Adds a row.
+    /// Adds a row. Cells may hold what strangers wrote.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().map(|cell| plain_line(&cell).into_owned()).collect());
     }
 
     /// The table as text.
@@ -58,6 +62,15 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::Table;
+
+    #[test]
+    fn cells_cannot_steer_the_terminal() {
+        let mut table = Table::new(&["a\u{1b}[31m"]);
+        table.row(["\u{1b}]0;title\u{7}\r\nb".to_owned()]);
+        let text = table.render();
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+        assert_eq!(text.lines().count(), 3, "{text:?}");
+    }
 
     #[test]
     fn columns_line_up() {

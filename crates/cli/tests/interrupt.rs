@@ -10,7 +10,8 @@ use std::{
 
 use common::{Home, graph, mlp};
 
-const WORKERS_GONE: Duration = Duration::from_secs(2);
+/// Long enough for a busy machine, and far less than what they were at work on would take.
+const WORKERS_GONE: Duration = Duration::from_secs(15);
 
 /// Starts a command, ends it by a signal once it is busy, and waits for its workers.
 #[track_caller]
@@ -21,7 +22,7 @@ fn check(arguments: &[&str], after: Duration, signal: (&str, i32)) {
     // The command, its first worker and those forked from it.
     let start = Instant::now();
     while home.processes().len() < 5 {
-        assert!(start.elapsed() < Duration::from_secs(20), "no workers start");
+        assert!(start.elapsed() < Duration::from_secs(60), "no workers start");
         thread::sleep(Duration::from_millis(5));
     }
     thread::sleep(after);

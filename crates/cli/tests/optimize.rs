@@ -64,6 +64,56 @@ fn a_recipe_is_for_one_program() {
 }
 
 #[test]
+fn a_recipe_of_a_stranger_names_only_what_there_is() {
+    let home = Home::new();
+    let program = mlp("hlo");
+    home.json(&["optimize", &program, "--budget", "3", "--recipe", "r.json"]);
+    let recipe: Value = serde_json::from_slice(&home.read("r.json")).unwrap();
+    let refused = |field: &str, name: &str| {
+        let mut evil = recipe.clone();
+        evil[field] = serde_json::json!([name]);
+        home.write("evil.json", evil.to_string());
+        for arguments in [
+            &["apply", "evil.json", &*program][..],
+            &["minimize", &*program, "--recipe", "evil.json"],
+            &["attribute", &*program, "--recipe", "evil.json"],
+        ] {
+            let ran = home.run(arguments).expect(1).says(&["evil.json"]);
+            assert!(!ran.stderr.contains('\u{1b}') && ran.stdout.is_empty(), "{ran:#?}");
+        }
+    };
+    refused("passes", "\u{1b}[2J$(touch owned)");
+    refused("disabled_passes", "cse;$(touch owned)\u{1b}[2J");
+    refused("disabled_passes", "copy-insertion");
+
+    let mut foreign = recipe.clone();
+    foreign["program"]["name"] = "\u{1b}]0;owned\u{7}".into();
+    foreign["program"]["fingerprint"] = "0".repeat(32).into();
+    foreign["passes"] = serde_json::json!(["dce"]);
+    home.write("evil.json", foreign.to_string());
+    let ran = home.run(&["apply", "evil.json", &program, "--force"]).expect(0);
+    assert!(!ran.stdout.contains('\u{1b}'), "{ran:#?}");
+    ran.prints(&["\\u{1b}]0;owned"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_costs_neither_result_nor_recipe() {
+    let home = Home::new();
+    let files = ["--recipe", "r.json", "--report", "/dev/full", "-o", "out.hlo"];
+    let program = mlp("hlo");
+    let mut arguments = vec!["optimize", &program, "--budget", "3", "--no-coreset", "--json"];
+    arguments.extend(files);
+    let ran = home.run(&arguments).expect(1).says(&["/dev/full cannot be written"]);
+    assert_eq!(ran.json()["version"], 1, "{ran:#?}");
+    assert_eq!(home.files(), ["out.hlo", "r.json"]);
+
+    // A device stays a device, and is no place for a new file.
+    arguments[9] = "/dev/null";
+    home.run(&arguments).expect(0);
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}
+
+#[test]
 fn the_store_remembers_and_travels() {
     let home = Home::new();
     let found = optimized(&home);
@@ -79,6 +129,19 @@ fn the_store_remembers_and_travels() {
     home.run(&["recipes", "import", "all.jsonl", "--store", "other.db"])
         .expect(0)
         .prints(&["0 of them better"]);
+
+    // A stranger's lie is worth one try.
+    let mut lie = listed[0].clone();
+    lie["gain"] = 900.0.into();
+    lie["evidence"]["figures"]["legal"] = serde_json::json!([900.0, 1.0]);
+    lie["passes"] = serde_json::json!(["dce"]);
+    home.write("lie.jsonl", lie.to_string());
+    home.run(&["recipes", "import", "lie.jsonl"]).expect(0).prints(&["1 of them better"]);
+    assert_eq!(home.json(&["recipes", "list"])[0]["imported"], true);
+    home.json(&["optimize", GPT2, "--budget", "20"]);
+    let tried = &home.json(&["recipes", "list"])[0];
+    assert!(tried["gain"].as_f64().unwrap() < 10.0 && tried["imported"].is_null(), "{tried}");
+
     let fingerprint = found["program"]["fingerprint"].as_str().unwrap();
     home.run(&["recipes", "forget", fingerprint]).expect(0).prints(&["1 recipes forgotten"]);
     assert_eq!(home.json(&["recipes", "list"]), Value::Array(Vec::new()));
@@ -192,9 +255,19 @@ fn times_are_measured_where_they_are_wanted() {
 #[test]
 fn where_nothing_is_better_xla_keeps_its_order() {
     let home = Home::new();
-    let recipe = home.json(&["optimize", &mlp("hlo"), "--budget", "3", "--no-coreset"]);
-    let legal = &recipe["evidence"]["legal"];
-    assert!(legal["result"].as_u64() <= legal["default"].as_u64(), "{recipe}");
+    // One operation, without which the result would be another.
+    home.write(
+        "a.hlo",
+        "HloModule m\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] negate(x)\n}\n",
+    );
+    let recipe = home.json(&["optimize", "a.hlo", "--budget", "50"]);
+    let nothing = Value::Array(Vec::new());
+    assert_eq!((&recipe["passes"], &recipe["disabled_passes"]), (&nothing, &nothing), "{recipe}");
+    assert_eq!(recipe["gain"], 1.0, "{recipe}");
+    assert!(recipe["evidence"]["outputs"].is_null(), "nothing was to be proven: {recipe}");
+    let count = |side: &str| recipe["evidence"]["legal"][side].as_u64().unwrap();
+    assert_eq!(count("result"), count("default"), "{recipe}");
+    home.run(&["optimize", "a.hlo", "--budget", "50"]).expect(0).prints(&["keep it"]);
 }
 
 #[test]

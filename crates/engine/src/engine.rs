@@ -14,6 +14,7 @@ use crate::{
     quarantine::Quarantine,
     session::Session,
     source::Source,
+    state_dir::state_dir,
     worker::{Silence, Worker},
 };
 
@@ -23,21 +24,6 @@ pub(crate) const ATTEMPTS: u32 = 5;
 /// 30 s a pass, 2 minutes for anything else, 8 GiB.
 pub fn default_limits() -> Limits {
     Limits { pass_millis: 30_000, request_millis: 120_000, memory_bytes: 8 << 30 }
-}
-
-/// Where remembered state lives: `$XLA_GYM_STATE_DIR`, or the user's state folder.
-pub fn state_dir() -> PathBuf {
-    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(dir) = folder("XLA_GYM_STATE_DIR") {
-        return dir.into();
-    }
-    if let Some(dir) = folder("XDG_STATE_HOME") {
-        return PathBuf::from(dir).join("xla-gym");
-    }
-    match folder("HOME") {
-        Some(home) => PathBuf::from(home).join(".local/state/xla-gym"),
-        None => env::temp_dir().join("xla-gym-state"),
-    }
 }
 
 /// How to run an engine.
@@ -62,7 +48,7 @@ impl EngineConfig {
     /// The configuration for the XLA worker, found by [`find_worker`].
     pub fn xla() -> Result<EngineConfig, EngineError> {
         Ok(EngineConfig {
-            quarantine: Some(state_dir().join("quarantine.jsonl")),
+            quarantine: state_dir().ok().map(|folder| folder.join("quarantine.jsonl")),
             ..EngineConfig::new(find_worker("xla")?)
         })
     }

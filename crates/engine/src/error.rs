@@ -22,6 +22,8 @@ pub enum Death {
     TimeLimit {
         /// The limit, in milliseconds.
         limit_millis: u64,
+        /// How long it worked of that time, if that is known.
+        busy_millis: Option<u64>,
     },
     /// It ran into the memory limit.
     OutOfMemory,
@@ -30,6 +32,22 @@ pub enum Death {
 }
 
 impl Death {
+    /// Whether the time ran out while the worker did next to nothing: it was stopped, the machine
+    /// slept or was busy with others, or it waits for what never comes.
+    pub fn is_idle(&self) -> bool {
+        match self {
+            Death::TimeLimit { limit_millis, busy_millis } => {
+                busy_millis.is_none_or(|busy| busy < limit_millis / 4)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it says something about what the worker did, and not about what happened to it.
+    pub fn is_its_own(&self) -> bool {
+        *self != Death::Killed && !self.is_idle()
+    }
+
     /// One word for tables.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -56,8 +74,9 @@ impl fmt::Display for Death {
                 write!(f, "{name}")?;
                 if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
             }
-            Death::TimeLimit { limit_millis } => {
-                write!(f, "did not finish within {:?}", Duration::from_millis(*limit_millis))
+            Death::TimeLimit { limit_millis, .. } => {
+                write!(f, "did not finish within {:?}", Duration::from_millis(*limit_millis))?;
+                if self.is_idle() { write!(f, ", most of which it did not work") } else { Ok(()) }
             }
             Death::OutOfMemory => write!(f, "ran into the memory limit"),
             Death::Killed => write!(f, "ended without a word, as if killed from outside"),

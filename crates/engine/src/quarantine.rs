@@ -16,9 +16,12 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use xla_gym_protocol::Fingerprint;
+use xla_gym_protocol::{Fingerprint, Limits};
 
-use crate::error::{Death, PassFailure};
+use crate::{
+    error::{Death, PassFailure},
+    whole::write_whole,
+};
 
 /// How many entries a file keeps.
 const BOUND: usize = 20_000;
@@ -38,8 +41,29 @@ pub struct QuarantineEntry {
     pub what: String,
     /// The time limit it ran into, if it did; a longer one is worth another try.
     pub limit_millis: Option<u64>,
+    /// How long it worked of that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_millis: Option<u64>,
+    /// The memory limit it ran into, if it did; a larger one is worth another try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u64>,
     /// When, in seconds since 1970.
     pub when: u64,
+}
+
+impl QuarantineEntry {
+    /// Whether it says something about the pass. What a kill from outside did does not, nor does
+    /// what ran out of time without having worked; earlier versions wrote down such things too.
+    fn is_about_the_pass(&self) -> bool {
+        let death = match (self.kind.as_str(), self.limit_millis) {
+            ("killed", _) => Death::Killed,
+            (_, Some(limit_millis)) => {
+                Death::TimeLimit { limit_millis, busy_millis: self.busy_millis }
+            }
+            _ => return true,
+        };
+        death.is_its_own()
+    }
 }
 
 /// The set of remembered failures, on disk or in memory only.
@@ -76,6 +100,9 @@ impl Quarantine {
         }
         let mut known = Known::default();
         for entry in entries.into_iter().filter(|entry| entry.engine == engine) {
+            if !entry.is_about_the_pass() {
+                continue;
+            }
             known.insert(entry);
         }
         Ok(Quarantine { path: Some(path.to_owned()), known: Mutex::new(known) })
@@ -105,39 +132,51 @@ impl Quarantine {
         self.lock().passes.contains(pass)
     }
 
-    /// The remembered failure, if it still counts under this time limit.
-    pub fn find(
-        &self,
-        state: Fingerprint,
-        pass: &str,
-        limit_millis: u64,
-    ) -> Option<QuarantineEntry> {
+    /// The remembered failure, if it still counts under these limits.
+    pub fn find(&self, state: Fingerprint, pass: &str, limits: &Limits) -> Option<QuarantineEntry> {
         let known = self.lock();
         let entry = known.entries.get(&(state, pass.to_owned()))?;
-        match entry.limit_millis {
-            Some(limit) if limit < limit_millis => None,
-            _ => Some(entry.clone()),
-        }
+        let more_time = entry.limit_millis.is_some_and(|limit| limit < limits.pass_millis);
+        // Earlier versions did not write down how much memory there was.
+        let more_memory = entry.kind == Death::OutOfMemory.kind()
+            && entry.limit_bytes.is_none_or(|limit| limit < limits.memory_bytes);
+        (!more_time && !more_memory).then(|| entry.clone())
     }
 
-    /// Remembers a failure, here and on disk. A full disk loses the entry, not the session.
-    pub fn remember(&self, engine: &str, state: Fingerprint, pass: &str, failure: &PassFailure) {
+    /// Remembers a failure under limits, here and, if it says something about the pass, on disk. A
+    /// full disk loses the entry, not the session.
+    pub fn remember(
+        &self,
+        engine: &str,
+        state: Fingerprint,
+        pass: &str,
+        failure: &PassFailure,
+        limits: &Limits,
+    ) {
         if matches!(failure, PassFailure::Quarantined(_)) {
             return;
         }
+        let (limit_millis, busy_millis) = match failure {
+            PassFailure::Died(Death::TimeLimit { limit_millis, busy_millis }) => {
+                (Some(*limit_millis), *busy_millis)
+            }
+            _ => (None, None),
+        };
+        let out_of_memory = matches!(failure, PassFailure::Died(Death::OutOfMemory));
         let entry = QuarantineEntry {
             engine: engine.to_owned(),
             state,
             pass: pass.to_owned(),
             kind: failure.kind().to_owned(),
             what: failure.to_string(),
-            limit_millis: match failure {
-                PassFailure::Died(Death::TimeLimit { limit_millis }) => Some(*limit_millis),
-                _ => None,
-            },
+            limit_millis,
+            busy_millis,
+            limit_bytes: out_of_memory.then_some(limits.memory_bytes),
             when: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
         };
-        if let Some(path) = &self.path {
+        if let Some(path) = &self.path
+            && entry.is_about_the_pass()
+        {
             let _ = append(path, &entry);
         }
         self.lock().insert(entry);
@@ -188,19 +227,18 @@ fn compact(path: &Path) -> io::Result<()> {
         serde_json::to_writer(&mut kept, entry)?;
         kept.push(b'\n');
     }
-    // The new file takes the place of the old one whole, or not at all.
-    let new = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&new, kept).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&new);
-    })
+    write_whole(path, &kept)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LIMITS: Limits =
+        Limits { pass_millis: 1000, request_millis: 1000, memory_bytes: 1 << 30 };
+
     fn timed_out(limit_millis: u64) -> PassFailure {
-        PassFailure::Died(Death::TimeLimit { limit_millis })
+        PassFailure::Died(Death::TimeLimit { limit_millis, busy_millis: Some(limit_millis) })
     }
 
     #[test]
@@ -209,21 +247,70 @@ mod tests {
         let path = dir.path().join("deep/quarantine.jsonl");
         let state = Fingerprint(42);
         let failure = PassFailure::Refused("RET_CHECK".to_owned());
-        Quarantine::open(&path, "xla 1").unwrap().remember("xla 1", state, "cse", &failure);
+        Quarantine::open(&path, "xla 1")
+            .unwrap()
+            .remember("xla 1", state, "cse", &failure, &LIMITS);
 
         let again = Quarantine::open(&path, "xla 1").unwrap();
         assert!(again.knows_pass("cse") && !again.knows_pass("dce"));
-        assert!(again.find(state, "cse", 1).is_some());
-        assert!(again.find(Fingerprint(43), "cse", 1).is_none());
-        assert!(Quarantine::open(&path, "xla 2").unwrap().find(state, "cse", 1).is_none());
+        assert!(again.find(state, "cse", &LIMITS).is_some());
+        assert!(again.find(Fingerprint(43), "cse", &LIMITS).is_none());
+        assert!(Quarantine::open(&path, "xla 2").unwrap().find(state, "cse", &LIMITS).is_none());
     }
 
     #[test]
     fn a_longer_limit_deserves_another_try() {
         let quarantine = Quarantine::in_memory();
-        quarantine.remember("xla", Fingerprint(1), "slow", &timed_out(1000));
-        assert!(quarantine.find(Fingerprint(1), "slow", 1000).is_some());
-        assert!(quarantine.find(Fingerprint(1), "slow", 1001).is_none());
+        let hog = PassFailure::Died(Death::OutOfMemory);
+        quarantine.remember("xla", Fingerprint(1), "slow", &timed_out(1000), &LIMITS);
+        quarantine.remember("xla", Fingerprint(1), "large", &hog, &LIMITS);
+        let longer = Limits { pass_millis: 1001, ..LIMITS };
+        let larger = Limits { memory_bytes: LIMITS.memory_bytes + 1, ..LIMITS };
+        for (pass, limits, counts) in [
+            ("slow", LIMITS, true),
+            ("slow", longer, false),
+            ("slow", larger, true),
+            ("large", LIMITS, true),
+            ("large", longer, true),
+            ("large", larger, false),
+        ] {
+            let found = quarantine.find(Fingerprint(1), pass, &limits);
+            assert_eq!(found.is_some(), counts, "{pass} under {limits:?}");
+        }
+    }
+
+    #[test]
+    fn what_happened_to_a_pass_is_forgotten_with_the_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("q");
+        let quarantine = Quarantine::open(&path, "xla").unwrap();
+        let time_limit = |busy_millis| Death::TimeLimit { limit_millis: 1000, busy_millis };
+        let deaths = [
+            (Death::Killed, false),
+            (time_limit(None), false),
+            (time_limit(Some(3)), false),
+            (time_limit(Some(900)), true),
+            (Death::OutOfMemory, true),
+        ];
+        for (number, (death, _)) in deaths.iter().enumerate() {
+            let failure = PassFailure::Died(death.clone());
+            quarantine.remember("xla", Fingerprint(number as u128), "a", &failure, &LIMITS);
+        }
+        let again = Quarantine::open(&path, "xla").unwrap();
+        for (number, (death, lasts)) in deaths.iter().enumerate() {
+            let state = Fingerprint(number as u128);
+            assert!(quarantine.find(state, "a", &LIMITS).is_some(), "{death:?}");
+            assert_eq!(again.find(state, "a", &LIMITS).is_some(), *lasts, "{death:?}");
+        }
+        // As an earlier version wrote it.
+        let old = r#"{"engine":"xla","state":"00000000000000000000000000000009","pass":"a","#;
+        let old = format!(
+            "{old}\"kind\":\"timed out\",\"what\":\"\",\"limit_millis\":1000,\"when\":1}}\n"
+        );
+        fs::write(&path, old).unwrap();
+        assert_eq!(Quarantine::read(&path).unwrap().len(), 1);
+        let again = Quarantine::open(&path, "xla").unwrap();
+        assert!(again.find(Fingerprint(9), "a", &LIMITS).is_none());
     }
 
     #[test]
@@ -231,10 +318,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("q");
         let quarantine = Quarantine::open(&path, "xla").unwrap();
-        quarantine.remember("xla", Fingerprint(1), "a", &timed_out(5));
+        quarantine.remember("xla", Fingerprint(1), "a", &timed_out(5), &LIMITS);
         let whole = fs::read(&path).unwrap();
         fs::write(&path, [&whole[..], b"noise\n", &whole[..20]].concat()).unwrap();
-        quarantine.remember("xla", Fingerprint(2), "b", &timed_out(5));
+        quarantine.remember("xla", Fingerprint(2), "b", &timed_out(5), &LIMITS);
         let passes: Vec<_> =
             Quarantine::read(&path).unwrap().into_iter().map(|entry| entry.pass).collect();
         assert_eq!(passes, ["a", "b"]);
@@ -244,7 +331,13 @@ mod tests {
     fn the_file_is_bounded() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("q");
-        Quarantine::open(&path, "xla").unwrap().remember("xla", Fingerprint(7), "a", &timed_out(5));
+        Quarantine::open(&path, "xla").unwrap().remember(
+            "xla",
+            Fingerprint(7),
+            "a",
+            &timed_out(5),
+            &LIMITS,
+        );
         let line = fs::read(&path).unwrap();
         fs::write(&path, line.repeat(BOUND + 1)).unwrap();
         Quarantine::open(&path, "xla").unwrap();

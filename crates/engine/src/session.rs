@@ -138,7 +138,7 @@ impl Session {
         mut on_step: impl FnMut(Applied),
     ) -> Result<(), EngineError> {
         let mut rest = passes;
-        let mut losses = 0;
+        let (mut losses, mut idle) = (0, false);
         while let Some(&next) = rest.first() {
             self.check_quarantine(next)?;
             // As far as no pass is suspect: a suspect one needs the fingerprint of its state.
@@ -146,12 +146,15 @@ impl Session {
             let (done, failure) = self.run(&rest[..length], observe, &mut on_step)?;
             rest = &rest[done..];
             if done > 0 {
-                losses = 0;
+                (losses, idle) = (0, false);
             }
             match failure {
                 None => {}
                 // Gone without a word: somebody killed it. The pass deserves another try.
                 Some(PassFailure::Died(Death::Killed)) if losses < ATTEMPTS => losses += 1,
+                // Out of time without having worked: whoever was stopped has gone on by now. If it
+                // happens again, it is the pass.
+                Some(PassFailure::Died(death)) if death.is_idle() && !idle => idle = true,
                 Some(failure) => return Err(self.quarantine_pass(rest[0], failure)?.into()),
             }
         }
@@ -225,8 +228,7 @@ impl Session {
         }
         let state = self.fingerprint()?;
         let name = self.engine.pass_name(pass);
-        let limit = self.engine.config().limits.pass_millis;
-        match self.engine.quarantine().find(state, name, limit) {
+        match self.engine.quarantine().find(state, name, &self.engine.config().limits) {
             Some(entry) => Err(PassError {
                 pass: name.to_owned(),
                 failure: PassFailure::Quarantined(Box::new(entry)),
@@ -244,7 +246,8 @@ impl Session {
     ) -> Result<PassError, EngineError> {
         let state = self.fingerprint()?;
         let name = self.engine.pass_name(pass).to_owned();
-        self.engine.quarantine().remember(&self.engine.name(), state, &name, &failure);
+        let limits = &self.engine.config().limits;
+        self.engine.quarantine().remember(&self.engine.name(), state, &name, &failure, limits);
         Ok(PassError { pass: name, failure })
     }
 

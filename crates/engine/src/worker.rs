@@ -1,7 +1,7 @@
 //! One worker process, seen from the client.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{ErrorKind, IoSlice, Read, Seek, SeekFrom},
     mem::MaybeUninit,
     net::Shutdown,
@@ -35,6 +35,9 @@ use crate::{
 
 /// A worker ends itself at its limit; one that cannot even do that is ended this much later.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// What takes longer than this may be about to take too long.
+const SOON: Duration = Duration::from_millis(100);
 
 /// How long a worker that this process started may take to end once it is no longer needed.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -80,6 +83,8 @@ pub struct Worker {
     socket: UnixStream,
     /// What the process writes to standard error: its last words, if it dies.
     errors: File,
+    /// Its id, for looking at it. It may be another's by now.
+    pid: i32,
     /// For ending it. None if it was gone before it could be opened.
     process: Option<OwnedFd>,
     /// The process itself, if this process started it (and must reap it).
@@ -100,14 +105,14 @@ impl Worker {
         let errors = memory_file()?;
         let (child, socket) =
             spawn::start(program, libraries, &errors).map_err(|error| error.to_string())?;
-        let process = open_process(child.id() as i32);
-        Ok(Worker::new(socket, errors, process, Some(child), limits))
+        let pid = child.id() as i32;
+        Ok(Worker::new(socket, errors, pid, Some(child), limits))
     }
 
     fn new(
         socket: UnixStream,
         errors: File,
-        process: Option<OwnedFd>,
+        pid: i32,
         child: Option<Child>,
         limits: Limits,
     ) -> Worker {
@@ -117,7 +122,8 @@ impl Worker {
         Worker {
             socket,
             errors,
-            process,
+            pid,
+            process: open_process(pid),
             child,
             limits,
             timeout: None,
@@ -164,8 +170,11 @@ impl Worker {
     /// Waits for the beginning of an answer, or until a signal makes the caller give up.
     fn wait(&mut self, timeout: Duration, limit_millis: u64) -> Result<(), Silence> {
         let begin = Instant::now();
+        // Looked up only where the answer takes its time: most take microseconds.
+        let mut busy_before = None;
         loop {
             let left = timeout.saturating_sub(begin.elapsed());
+            let left = if busy_before.is_none() { left.min(SOON) } else { left };
             let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
             match poll(&mut socket, Timespec::try_from(left).ok().as_ref()) {
                 Err(Errno::INTR) if interrupted() => {
@@ -173,9 +182,15 @@ impl Worker {
                     return Err(Silence::Interrupted);
                 }
                 Err(Errno::INTR) => {}
+                Ok(0) if begin.elapsed() < timeout => busy_before = busy_millis(self.pid),
                 Ok(0) => {
+                    let now = busy_millis(self.pid);
+                    let busy = now.zip(busy_before).map(|(now, before)| now.saturating_sub(before));
                     self.kill();
-                    return Err(Silence::Died(Death::TimeLimit { limit_millis }));
+                    return Err(Silence::Died(Death::TimeLimit {
+                        limit_millis,
+                        busy_millis: busy,
+                    }));
                 }
                 // Whatever it is, reading will tell.
                 _ => return Ok(()),
@@ -194,9 +209,7 @@ impl Worker {
         })?;
         drop(theirs);
         match self.receive(self.limits.request_millis)? {
-            Reply::Forked { pid } => {
-                Ok(Worker::new(ours, errors, open_process(pid), None, self.limits))
-            }
+            Reply::Forked { pid } => Ok(Worker::new(ours, errors, pid, None, self.limits)),
             Reply::Failed(failure) if failure.kind == FailureKind::Unsupported => {
                 Err(Silence::Unforkable)
             }
@@ -223,7 +236,7 @@ impl Worker {
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
             {
                 self.kill();
-                Silence::Died(Death::TimeLimit { limit_millis })
+                Silence::Died(Death::TimeLimit { limit_millis, busy_millis: None })
             }
             error => {
                 // From here on nobody knows where the next message starts.
@@ -253,7 +266,9 @@ impl Worker {
             return Death::Killed;
         };
         match note.lines().next().unwrap_or_default() {
-            "time limit" => Death::TimeLimit { limit_millis },
+            note if note.starts_with("time limit") => {
+                Death::TimeLimit { limit_millis, busy_millis: first_number(note) }
+            }
             "out of memory" => Death::OutOfMemory,
             other => match other.strip_prefix("signal ").and_then(|n| n.parse().ok()) {
                 Some(signal) => Death::Signal { signal, message: last_message(before) },
@@ -300,6 +315,19 @@ fn last_message(words: &str) -> String {
         _ => line.to_owned(),
     };
     text.trim().chars().take(500).collect()
+}
+
+/// How long a process has worked so far, if that can be seen.
+fn busy_millis(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything; user and system time are fields 14 and 15.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
+    Some(ticks * 1000 / rustix::param::clock_ticks_per_second())
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split(' ').find_map(|word| word.parse().ok())
 }
 
 fn memory_file() -> Result<File, String> {

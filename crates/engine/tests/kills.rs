@@ -14,7 +14,9 @@ use std::{
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::set_child_subreaper;
-use toy::{HONEST, LIMITS, Process, Toy, apply, load, processes_named, state, wait_until};
+use toy::{
+    HONEST, LIMITS, PATIENCE, Process, Toy, apply, load, processes_named, state, wait_until,
+};
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session,
     protocol::{Observe, PassId},
@@ -39,7 +41,9 @@ fn a_thousand_steps_end_the_same_with_fifty_kills_and_without() {
     let toy = Toy::new();
     let engine = toy.engine();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let passes = random_passes(&engine, &mut rng, 1000);
+    let mut passes = random_passes(&engine, &mut rng, 1000);
+    // On a busy machine the killer may come late; every fifth round waits for it.
+    passes.iter_mut().step_by(100).for_each(|pass| *pass = engine.pass("slow").unwrap());
     let mut undisturbed = load(&engine);
     undisturbed.multistep(&passes, Observe::NOTHING, |_| {}).unwrap();
     let expected = state(&mut undisturbed);
@@ -228,10 +232,10 @@ fn host_process() {
                 drop(session.fork().unwrap());
             }
             let zombies = || processes_named(&name).iter().filter(|one| one.state == 'Z').count();
-            assert!(wait_until(Duration::from_secs(1), || zombies() == 0), "{} zombies", zombies());
+            assert!(wait_until(PATIENCE, || zombies() == 0), "{} zombies", zombies());
             drop(engine);
             let nobody = || processes_named(&name).is_empty();
-            assert!(wait_until(Duration::from_secs(1), nobody), "{:?}", processes_named(&name));
+            assert!(wait_until(PATIENCE, nobody), "{:?}", processes_named(&name));
         }
         other => panic!("no role {other}"),
     }
@@ -244,11 +248,11 @@ fn workers_do_not_outlive_a_killed_host() {
     let mut lines = BufReader::new(host.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("about to hang")));
     let running = || toy.processes().iter().any(|process| process.state == 'R');
-    assert!(wait_until(Duration::from_secs(1), running), "{:?}", toy.processes());
+    assert!(wait_until(PATIENCE, running), "{:?}", toy.processes());
     host.kill().unwrap();
     host.wait().unwrap();
-    let limit = Duration::from_millis(LIMITS.pass_millis) + Duration::from_secs(2);
-    assert!(toy.gone_within(limit), "{:?}", toy.processes());
+    // The pass itself would never end.
+    assert!(toy.gone_within(PATIENCE), "{:?}", toy.processes());
 }
 
 #[test]

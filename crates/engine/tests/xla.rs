@@ -223,7 +223,10 @@ fn an_abort_costs_one_step_and_the_second_try_nothing() {
     let text = session.print(Form::Text).unwrap();
 
     let killer = engine.pass("scatter_simplifier").unwrap();
-    match pass_failure(session.apply(killer, Observe::NOTHING)) {
+    let begin = Instant::now();
+    let failure = pass_failure(session.apply(killer, Observe::NOTHING));
+    let first = begin.elapsed();
+    match failure {
         PassFailure::Died(Death::Signal { message, .. }) => {
             assert!(message.contains("Check failed: dim_to_insert"), "{message}");
         }
@@ -241,7 +244,7 @@ fn an_abort_costs_one_step_and_the_second_try_nothing() {
         })
         .collect();
     times.sort();
-    assert!(times[4] < Duration::from_micros(100), "a refusal takes {:?}", times[4]);
+    assert!(times[0] * 20 < first, "a refusal takes {times:?}, the first try took {first:?}");
 
     let next = session.apply(engine.pass("algsimp").unwrap(), Observe::COUNTS).unwrap();
     assert!(next.changed);

@@ -333,12 +333,14 @@ fn failure(error: &PassError) -> Failure {
         PassFailure::Refused(_) => FailureKind::Refused,
         PassFailure::Died(Death::OutOfMemory) => FailureKind::OutOfMemory,
         PassFailure::Died(Death::TimeLimit { .. }) => FailureKind::TimeLimit,
+        PassFailure::Died(Death::Killed) => FailureKind::Killed,
         PassFailure::Died(_) => FailureKind::Died,
         // The quarantine remembers the same failures in words.
         PassFailure::Quarantined(entry) => match entry.kind.as_str() {
             "refused" => FailureKind::Refused,
             "out of memory" => FailureKind::OutOfMemory,
             "timed out" => FailureKind::TimeLimit,
+            "killed" => FailureKind::Killed,
             _ => FailureKind::Died,
         },
     };

@@ -8,7 +8,7 @@ use std::{
 use xla_gym_data::{Benchmark, Benchmarks, Skipped};
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source,
-    protocol::{Observation, Observe, PROTOCOL_VERSION, PassId},
+    protocol::{COUNTS_VERSION, Observation, Observe, PROTOCOL_VERSION, PassId},
 };
 use xla_gym_score::{
     Start, apply_all, default_passes, optional, own_option, run_default, start_session,
@@ -311,7 +311,7 @@ fn identity(engine: &Engine) -> String {
     let passes: Vec<&str> = engine.hello().passes.iter().map(|pass| &*pass.name).collect();
     let opcodes = engine.hello().opcodes.join(",");
     let table = hash(format!("{}\n{opcodes}", passes.join(",")).as_bytes());
-    format!("{} protocol {PROTOCOL_VERSION} passes {table}", engine.name())
+    format!("{} protocol {PROTOCOL_VERSION} counts {COUNTS_VERSION} passes {table}", engine.name())
 }
 
 pub(crate) fn state_of(seen: &Observation) -> Result<State, EngineError> {

@@ -9,7 +9,7 @@ use xla_gym_engine::{
 use xla_gym_env::{Walk, World};
 use xla_gym_recipe::Recipe;
 
-use crate::{error::OptimizeError, plan::Plan};
+use crate::{error::OptimizeError, leave_out::can_be_left_out, plan::Plan};
 
 /// A program after the passes of a recipe.
 pub struct Applied {
@@ -24,13 +24,18 @@ pub struct Applied {
 }
 
 /// The passes of a recipe, as those of a world's compiler. The world has to begin where the recipe
-/// does.
+/// does. Recipes come from strangers too: what they leave out of the pipeline has to be something
+/// that it can do without.
 pub fn plan_of(world: &World, recipe: &Recipe) -> Result<Plan, OptimizeError> {
     if world.start() != recipe.start {
         return Err(OptimizeError::Start);
     }
     let passes: Vec<PassId> = world.engine().passes(recipe.passes.iter().map(String::as_str))?;
     let disabled = recipe.disabled_passes.clone();
+    let optional = can_be_left_out();
+    if let Some(pass) = disabled.iter().find(|&pass| !optional.contains(pass)) {
+        return Err(OptimizeError::NotOptional { pass: pass.clone() });
+    }
     let is_default = passes.is_empty() && disabled.is_empty();
     Ok(Plan { passes, disabled, is_default })
 }

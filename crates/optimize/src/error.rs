@@ -29,6 +29,15 @@ pub enum OptimizeError {
     /// A recipe that begins elsewhere.
     #[error("the recipe begins at another start state than this world")]
     Start,
+    /// A recipe that leaves out of the compiler's pipeline what nobody has left out without harm.
+    #[error(
+        "the recipe leaves out {pass:?}, which is not among the passes that XLA's pipeline can do \
+         without; take it out of disabled_passes, or make a recipe with `xla-gym optimize`"
+    )]
+    NotOptional {
+        /// The pass.
+        pass: String,
+    },
     /// Remembered passes that do not take place any more.
     #[error(
         "{0} cannot be repeated: a pass of it took place before and does not now, perhaps because \

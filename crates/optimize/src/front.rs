@@ -3,6 +3,7 @@
 use crate::{
     objective::{Figures, Objective},
     plan::{Judged, Plan},
+    task::Proven,
 };
 
 /// The most that are returned: each is proven by running it.
@@ -41,6 +42,18 @@ pub fn front(objective: &Objective, judged: &[Judged], default: &Figures) -> Vec
     front.into_iter().map(|(_, judged)| judged).collect()
 }
 
+/// Those of a front that are still on it by the figures that they have now.
+pub fn still_on_front(
+    objective: &Objective,
+    proven: Vec<Proven>,
+    default: &Figures,
+) -> Vec<Proven> {
+    let judged: Vec<Judged> = proven.iter().map(|proven| proven.judged.clone()).collect();
+    let left = front(objective, &judged, default);
+    let is_left = |proven: &Proven| left.iter().any(|left| left.plan == proven.judged.plan);
+    proven.into_iter().filter(is_left).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +82,33 @@ mod tests {
         };
         assert_eq!(kept(figures(12, 12)), [(8, 9), (9, 6), (10, 5)]);
         assert_eq!(kept(figures(1, 1)), [(1, 1)]);
+    }
+
+    #[test]
+    fn who_was_fast_only_at_first_leaves_the_front() {
+        let judged = |kernels, run_nanos| Judged {
+            plan: Plan { disabled: vec![format!("{kernels}")], ..Plan::default() },
+            figures: Figures {
+                operations: 0,
+                legal: 0,
+                kernels,
+                flops: None,
+                bytes: None,
+                run_nanos: Some(run_nanos),
+                compile_nanos: None,
+            },
+            end: None,
+        };
+        let proven = |kernels, run_nanos| Proven {
+            judged: judged(kernels, run_nanos),
+            outputs: xla_gym_oracle::Report::rejected(String::new()),
+        };
+        let objective: Objective = "kernels,run-time".parse().unwrap();
+        let default = judged(10, 100.0).figures;
+        // The second was at 60 in the heats; now the first beats it, and the default the last.
+        let measured = vec![proven(8, 90.0), proven(9, 95.0), proven(12, 70.0), proven(13, 100.0)];
+        let left = still_on_front(&objective, measured, &default);
+        let kernels: Vec<u64> = left.iter().map(|proven| proven.judged.figures.kernels).collect();
+        assert_eq!(kernels, [8, 12]);
     }
 }

@@ -260,7 +260,8 @@ impl Judge {
     }
 }
 
-fn figures(operations: u64, run: &DefaultRun) -> Figures {
+/// What comes of a run of the pipeline on a state with so many operations.
+pub fn figures(operations: u64, run: &DefaultRun) -> Figures {
     Figures {
         operations,
         legal: run.middle.operations,

@@ -33,9 +33,12 @@ pub fn optimize_with_store(
     let fingerprint = judge.emitted()?.fingerprint()?;
     let engine = judge.world.engine().name();
     let mut task = task.clone();
+    let mut imported = false;
     match store.best(fingerprint, &engine, &task.objective.to_string()) {
         Ok(recipe) => {
-            // One that begins elsewhere is of no use here.
+            imported = recipe.as_ref().is_some_and(|recipe| recipe.imported);
+            // One that begins elsewhere is of no use here, nor is one that names passes that there
+            // are not.
             let plan = recipe.and_then(|recipe| plan_of(&judge.world, &recipe).ok());
             task.known = plan.filter(|plan| !plan.is_default);
             remembered.known = task.known.is_some();
@@ -43,7 +46,8 @@ pub fn optimize_with_store(
         Err(error) => remembered.problem = Some(error.to_string()),
     }
     let answer = optimize(judge, &task, watch)?;
-    if !answer.plan.is_default {
+    // What was imported and came to nothing must not be tried for ever.
+    if !answer.plan.is_default || imported {
         match store.offer(&answer.recipe) {
             Ok(kept) => remembered.kept = kept,
             Err(error) => remembered.problem = Some(error.to_string()),

@@ -6,8 +6,9 @@ use xla_gym_env::{EnvError, Walk};
 use xla_gym_search::minimise;
 
 use crate::{
+    accept::no_worse,
     error::OptimizeError,
-    plan::{Judge, Judged, Plan},
+    plan::{Judge, Judged, Plan, figures},
 };
 
 /// Leaves out passes while what comes out is no worse: operations at the end of the order, and
@@ -27,24 +28,11 @@ pub fn shorten(judge: &Judge, judged: Judged, patience: Duration) -> Result<Judg
             Err(OptimizeError::Engine(error)) => return Err(EnvError::Engine(error)),
             Err(_) => return Ok(false),
         };
-        let cost = |cost: Option<f64>, most: Option<f64>| match (cost, most) {
-            (Some(cost), Some(most)) => cost <= most,
-            (_, None) => true,
-            (None, Some(_)) => false,
-        };
-        Ok(run.middle.operations <= most.legal
-            && run.end.operations <= most.kernels
-            && cost(run.end_cost.map(|cost| cost.flops + cost.transcendentals), most.flops)
-            && cost(run.end_cost.map(|cost| cost.bytes_accessed), most.bytes))
+        Ok(no_worse(&figures(walk.state().counts.operations, &run), &most))
     };
     let passes = minimise(&judge.world, judge.benchmark, &judged.plan.passes, good)?;
     let plan = Plan { passes, ..judged.plan.clone() };
     // A pass may have become too slow meanwhile, and what is left may be worse.
-    let no_worse = |short: &Judged| {
-        let figures = &short.figures;
-        figures.operations <= most.operations
-            && figures.legal <= most.legal
-            && figures.kernels <= most.kernels
-    };
-    Ok(judge.judge(&plan)?.ok().filter(no_worse).unwrap_or(judged))
+    let short = judge.judge(&plan)?.ok();
+    Ok(short.filter(|short| no_worse(&short.figures, &most)).unwrap_or(judged))
 }

@@ -392,6 +392,10 @@ pub struct Counts {
     pub computations: u64,
 }
 
+/// Raised whenever [`Counts`] come out differently for the same program: what was remembered under
+/// another number means something else. A test of `engine` knows what is counted under this one.
+pub const COUNTS_VERSION: u32 = 1;
+
 /// The compiler's estimate of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {

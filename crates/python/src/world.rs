@@ -58,7 +58,8 @@ impl PyWorld {
             memory_bytes: (memory_limit * f64::from(1 << 30)) as u64,
             ..engine.limits
         };
-        engine.quarantine = remember_failures.then(|| state_dir().join("quarantine.jsonl"));
+        engine.quarantine = state_dir().ok().filter(|_| remember_failures);
+        engine.quarantine = engine.quarantine.map(|folder| folder.join("quarantine.jsonl"));
         let config = WorldConfig {
             engine,
             start: if normalise { Start::Normalised } else { Start::Emitted },

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use crate::{error::StoreError, store::Store, written::decode};
+use crate::{error::StoreError, recipe::Recipe, store::Store, written::decode};
 
 /// What became of recipes that were read in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,9 @@ impl Store {
         let failed = |cause| StoreError::Export { path: self.path().to_owned(), cause };
         let recipes = self.list()?;
         for recipe in &recipes {
-            serde_json::to_writer(&mut *out, recipe).map_err(|error| failed(error.into()))?;
+            // Where it was tried is nobody else's business.
+            let recipe = Recipe { imported: false, ..recipe.clone() };
+            serde_json::to_writer(&mut *out, &recipe).map_err(|error| failed(error.into()))?;
             out.write_all(b"\n").map_err(failed)?;
         }
         out.flush().map_err(failed)?;
@@ -29,8 +31,8 @@ impl Store {
     }
 
     /// Offers the recipes of another store, one a line. The better ones stay, so it does no harm
-    /// to read the same twice. A line that is no believable recipe is reported and passed over;
-    /// blank lines are nothing.
+    /// to read the same twice. They count as [`Recipe::imported`] until they were tried here. A
+    /// line that is no believable recipe is reported and passed over; blank lines are nothing.
     pub fn import(&self, mut input: impl BufRead) -> Result<Imported, StoreError> {
         let mut imported = Imported::default();
         // Bytes, because a line that is not even text must not end it all.
@@ -50,7 +52,7 @@ impl Store {
             }
             match decode(&line) {
                 Err(reason) => imported.refused.push((number, reason.to_string())),
-                Ok(recipe) => match self.offer(&recipe) {
+                Ok(recipe) => match self.offer(&Recipe { imported: true, ..recipe }) {
                     Ok(taken) => {
                         imported.offered += 1;
                         imported.taken += usize::from(taken);

@@ -1,8 +1,8 @@
-//! A recipe as a command line for XLA's own tool.
+//! A recipe as a command line for XLA's own tool, and as its flags.
 
 use xla_gym_score::Start;
 
-use crate::recipe::Recipe;
+use crate::{recipe::Recipe, shell::quoted};
 
 /// A command for XLA's `hlo-opt`, with what it does differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,19 +47,17 @@ impl Recipe {
         }
         HloOpt { line: line + " FILE.hlo", approximated }
     }
+
+    /// What to set in a shell so that XLA compiles the result as the recipe says, if it wants
+    /// anything.
+    pub fn xla_flags(&self) -> Option<String> {
+        let names = quoted(&self.disabled_passes.join(","));
+        (!self.disabled_passes.is_empty())
+            .then(|| format!("XLA_FLAGS=--xla_disable_hlo_passes={names}"))
+    }
 }
 
 /// XLA's name of a pass: ours without its settings.
 fn plain_name(pass: &str) -> &str {
     pass.split_once(':').map_or(pass, |(name, _)| name)
-}
-
-/// The text as a shell takes it. Recipes come from other people too, and lines are pasted.
-fn quoted(text: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_.,".contains(c);
-    if text.chars().all(harmless) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }

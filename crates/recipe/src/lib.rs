@@ -10,8 +10,10 @@ mod believable;
 mod database;
 mod error;
 mod exchange;
+mod gain;
 mod hlo_opt;
 mod recipe;
+mod shell;
 mod store;
 mod written;
 

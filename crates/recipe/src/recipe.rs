@@ -32,6 +32,16 @@ pub struct Recipe {
     pub gain: f64,
     /// What speaks for it.
     pub evidence: Evidence,
+    /// Whether it came from elsewhere and nobody has tried it here yet. Only a store says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imported: bool,
+}
+
+impl Recipe {
+    /// Whether it says to leave the compiler to its own order.
+    pub fn is_default(&self) -> bool {
+        self.passes.is_empty() && self.disabled_passes.is_empty()
+    }
 }
 
 /// The program of a recipe.

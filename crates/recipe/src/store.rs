@@ -7,6 +7,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, TransactionBehavior, params};
+use xla_gym_engine::{NoStateDir, state_dir};
 use xla_gym_protocol::Fingerprint;
 
 use crate::{
@@ -68,8 +69,8 @@ impl Store {
     }
 
     /// The user's own store: `recipes.db` in the folder of remembered state.
-    pub fn default_path() -> PathBuf {
-        xla_gym_engine::state_dir().join("recipes.db")
+    pub fn default_path() -> Result<PathBuf, NoStateDir> {
+        Ok(state_dir()?.join("recipes.db"))
     }
 
     /// The file.
@@ -106,7 +107,9 @@ impl Store {
     }
 
     /// Keeps a recipe if it gains more than the one that is known, or as much with fewer passes,
-    /// and says whether it did. One that is not believable is an error, see [`crate::Doubt`].
+    /// and says whether it did. One that was imported gives way to any that was made here: a search
+    /// tries the known one first, so it found out what that is worth. One that is not believable
+    /// is an error, see [`crate::Doubt`].
     pub fn offer(&self, recipe: &Recipe) -> Result<bool, StoreError> {
         let body = encode_believable(recipe).map_err(|doubt| StoreError::Doubtful {
             program: recipe.program.name.clone(),
@@ -236,14 +239,17 @@ fn passes(recipe: &Recipe) -> i64 {
 
 fn is_better(connection: &Connection, recipe: &Recipe) -> rusqlite::Result<bool> {
     const SQL: &str = "
-        SELECT gain, passes FROM recipes
-        WHERE fingerprint = ?1 AND engine = ?2 AND objective = ?3
+        SELECT gain, passes, json_valid(body) AND coalesce(json_extract(body, '$.imported'), 0)
+        FROM recipes WHERE fingerprint = ?1 AND engine = ?2 AND objective = ?3
     ";
     let parameters = params![key(recipe.program.fingerprint), recipe.engine, recipe.objective];
-    let known: Option<(f64, i64)> =
-        connection.query_row(SQL, parameters, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    Ok(known.is_none_or(|(gain, count)| {
-        recipe.gain > gain || recipe.gain == gain && passes(recipe) < count
+    let known: Option<(f64, i64, bool)> = connection
+        .query_row(SQL, parameters, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    Ok(known.is_none_or(|(gain, count, imported)| {
+        imported && !recipe.imported
+            || recipe.gain > gain
+            || recipe.gain == gain && passes(recipe) < count
     }))
 }
 

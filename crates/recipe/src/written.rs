@@ -1,8 +1,9 @@
 //! A recipe as a file.
 
-use std::{fs, io::Write, path::Path};
+use std::{fs, path::Path};
 
 use serde::Deserialize;
+use xla_gym_engine::write_whole;
 
 use crate::{
     believable::{Doubt, comes_back},
@@ -60,25 +61,4 @@ impl Recipe {
         write_whole(path, text.as_bytes())
             .map_err(|cause| RecipeError::Write { path: path.to_owned(), cause })
     }
-}
-
-/// Writes a file beside, which then takes the other's place in one step.
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    // Temporary files are private; a recipe is as readable as other new files.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.prefix(".recipe-").tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    // So that after a loss of power there is the old file or the new one, not an empty one.
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }

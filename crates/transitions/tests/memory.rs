@@ -35,6 +35,7 @@ fn failures_of_every_kind_are_kept() {
         (FailureKind::OutOfMemory, "out-of-memory", false),
         (FailureKind::TimeLimit, "time-limit", false),
         (FailureKind::Invalid, "invalid", true),
+        (FailureKind::Killed, "killed", false),
     ];
     for (pass, (kind, name, repeats)) in kinds.into_iter().enumerate() {
         let pass = PassId(pass as u16);

@@ -68,17 +68,31 @@ extern "C" fn on_fatal_signal(signal: i32) {
 }
 
 extern "C" fn on_alarm(_: i32) {
-    let note = b"\nxla-gym-worker: time limit\n";
     match limits::on_alarm() {
         Alarm::GoOn => {}
         // SAFETY: as above.
         Alarm::Abandoned => unsafe { libc::_exit(0) },
         // SAFETY: as above.
-        Alarm::TimeLimit => unsafe {
-            libc::write(2, note.as_ptr().cast(), note.len());
-            libc::_exit(EXIT_TIME_LIMIT);
-        },
+        Alarm::TimeLimit => {
+            let note = time_limit_note(limits::busy_since_armed());
+            // SAFETY: as above.
+            unsafe {
+                libc::write(2, note.as_ptr().cast(), note.len());
+                libc::_exit(EXIT_TIME_LIMIT);
+            }
+        }
     }
+}
+
+/// The note with a number in it, made without allocating.
+fn time_limit_note(busy_millis: u64) -> [u8; 48] {
+    let mut note = *b"\nxla-gym-worker: time limit, 0000000000 ms busy\n";
+    let mut rest = busy_millis.min(9_999_999_999);
+    for digit in note[29..39].iter_mut().rev() {
+        *digit += (rest % 10) as u8;
+        rest /= 10;
+    }
+    note
 }
 
 /// Waits until every worker that descends from this one has ended, but no longer than the alarm.
@@ -95,5 +109,18 @@ pub fn exit_out_of_memory() {
     unsafe {
         libc::write(2, note.as_ptr().cast(), note.len());
         libc::_exit(EXIT_OUT_OF_MEMORY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time_limit_note;
+
+    #[test]
+    fn the_note_says_how_long_it_worked() {
+        for (busy, digits) in [(0, "0000000000"), (1234, "0000001234"), (u64::MAX, "9999999999")] {
+            let expected = format!("\nxla-gym-worker: time limit, {digits} ms busy\n");
+            assert_eq!(time_limit_note(busy), expected.as_bytes());
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Time and memory limits that a worker puts on itself. They hold even when the client has
 //! died: a hanging pass ends by its own alarm.
 
-#![allow(unsafe_code, reason = "setitimer and setrlimit")]
+#![allow(unsafe_code, reason = "setitimer, setrlimit and clock_gettime")]
 
 use std::{
     fs,
@@ -15,6 +15,9 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Alarms until the limit is reached.
 static ALARMS_LEFT: AtomicU64 = AtomicU64::new(0);
 
+/// How long the process had worked when the alarm was set, in milliseconds.
+static ARMED_AT: AtomicU64 = AtomicU64::new(0);
+
 /// The socket whose other end is watched while the process is busy, or -1.
 static CLIENT: AtomicI32 = AtomicI32::new(-1);
 
@@ -23,8 +26,22 @@ pub fn arm(limit: Duration) {
     // One alarm a second, the last of them at the limit.
     let rest = Duration::from_nanos(limit.subsec_nanos().into());
     let first = if rest.is_zero() { SECOND } else { rest };
+    ARMED_AT.store(busy(), Ordering::Relaxed);
     ALARMS_LEFT.store(limit.as_secs() + u64::from(!rest.is_zero()), Ordering::Relaxed);
     set_timer(first, SECOND);
+}
+
+/// How long the process has worked since the alarm was set, in milliseconds: one that was stopped,
+/// or that found no free core, has worked for less than the clock says. Async-signal-safe.
+pub fn busy_since_armed() -> u64 {
+    busy().saturating_sub(ARMED_AT.load(Ordering::Relaxed))
+}
+
+fn busy() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a plain, async-signal-safe system call on a value that lives long enough.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
 /// Calls the alarm off.

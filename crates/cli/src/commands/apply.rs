@@ -2,10 +2,10 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde::Serialize;
 use xla_gym_engine::protocol::Observe;
-use xla_gym_oracle::{Options, Report};
+use xla_gym_oracle::{Options, Report, Verdict};
 use xla_gym_recipe::Recipe;
 use xla_gym_score::NORMALISING;
 
@@ -47,6 +47,8 @@ struct Shown {
     passes: Vec<String>,
     /// What goes into `xla_disable_hlo_passes`.
     disabled_passes: Vec<String>,
+    /// The same for a shell.
+    xla_flags: Option<String>,
     operations_before: u64,
     operations: u64,
     skipped: Vec<(String, String)>,
@@ -62,7 +64,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let progress = context.progress();
     let world = one_program::world(context, &args.file, recipe.start, None, &progress)?;
     progress.doing("running the passes");
-    let mut applied = xla_gym_optimize::apply(&world, 0, &recipe, args.force)?;
+    let mut applied = xla_gym_optimize::apply(&world, 0, &recipe, args.force)
+        .with_context(|| args.recipe.display().to_string())?;
     let operations = |session: &mut xla_gym_engine::Session| -> Result<u64> {
         Ok(session.observe(Observe::COUNTS)?.counts.map_or(0, |counts| counts.operations))
     };
@@ -81,6 +84,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         recipe: args.recipe.display().to_string(),
         passes: recipe.passes.clone(),
         disabled_passes: recipe.disabled_passes.clone(),
+        xla_flags: recipe.xla_flags(),
         operations_before: operations(&mut emitted)?,
         operations: operations(&mut applied.session)?,
         skipped: applied.skipped,
@@ -97,13 +101,13 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     } else {
         context.print(&render(&shown))?;
     }
-    let equal = shown.outputs.as_ref().is_none_or(|report| {
-        report.is_equal() || matches!(report.verdict, xla_gym_oracle::Verdict::NotComparable { .. })
-    });
-    Ok(match (equal, shown.skipped.is_empty()) {
-        (false, _) => ExitCode::from(4),
-        (true, false) => ExitCode::from(1),
-        (true, true) => ExitCode::SUCCESS,
+    Ok(match &shown.outputs {
+        Some(report) if matches!(report.verdict, Verdict::NotComparable { .. }) => {
+            ExitCode::from(5)
+        }
+        Some(report) if !report.is_equal() => ExitCode::from(4),
+        _ if !shown.skipped.is_empty() => ExitCode::from(1),
+        _ => ExitCode::SUCCESS,
     })
 }
 
@@ -128,11 +132,8 @@ fn render(shown: &Shown) -> String {
     if let Some(report) = &shown.outputs {
         out.push_str(&format!("Outputs: {}\n", describe(report)));
     }
-    if !shown.disabled_passes.is_empty() {
-        out.push_str(&format!(
-            "Compile the result with:\n  XLA_FLAGS=--xla_disable_hlo_passes={}\n",
-            shown.disabled_passes.join(",")
-        ));
+    if let Some(flags) = &shown.xla_flags {
+        out.push_str(&format!("Compile the result with:\n  {flags}\n"));
     }
     out.push_str(&format!("The same passes with XLA's own tool:\n  {}\n", shown.hlo_opt));
     if !shown.hlo_opt_approximated.is_empty() {

@@ -1,8 +1,13 @@
 //! `xla-gym explain`
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
 use xla_gym_env::{Start, World};
 use xla_gym_optimize::{
@@ -13,7 +18,7 @@ use xla_gym_report::{Contribution, Explanation, Timeline};
 
 use super::one_program;
 use crate::{
-    context::{Context, grouped, or_none, parse_passes},
+    context::{Context, grouped, or_none, parse_passes, warn},
     progress::Progress,
 };
 
@@ -50,7 +55,8 @@ pub struct Order {
 
 impl Order {
     fn load(&self, context: &Context, progress: &Progress) -> Result<(Judge, Judged)> {
-        let recipe = self.passes.recipe.as_deref().map(Recipe::read).transpose()?;
+        let path = self.passes.recipe.as_deref();
+        let recipe = path.map(Recipe::read).transpose()?;
         let start = match &recipe {
             Some(recipe) => recipe.start,
             None if self.normalise => Start::Normalised,
@@ -58,7 +64,8 @@ impl Order {
         };
         let world: Arc<World> = one_program::world(context, &self.file, start, None, progress)?;
         let plan = match &recipe {
-            Some(recipe) => plan_of(&world, recipe)?,
+            Some(recipe) => plan_of(&world, recipe)
+                .with_context(|| path.unwrap_or(Path::new("")).display().to_string())?,
             None => {
                 let text = self.passes.passes.as_deref().unwrap_or_default();
                 Plan::instead(parse_passes(world.engine(), text)?)
@@ -68,7 +75,7 @@ impl Order {
         let judge = Judge::new(&world, 0)?;
         if let Some(recipe) = &recipe {
             for warning in check_fit(&world, judge.emitted()?.fingerprint()?, recipe, self.force)? {
-                eprintln!("xla-gym: careful: {warning}");
+                warn(&format!("careful: {warning}"));
             }
         }
         progress.doing("the passes");

@@ -1,13 +1,13 @@
 //! `xla-gym optimize`
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
@@ -22,7 +22,7 @@ use xla_gym_search::{Budget, Method, Policy};
 
 use super::{one_program, score::describe};
 use crate::{
-    context::{Context, count, grouped, or_none, time},
+    context::{Context, count, grouped, or_none, time, warn},
     outfile::{OutFile, writable, write_whole},
     table::Table,
 };
@@ -188,21 +188,29 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         None => (optimize(&judge, &task, &progress)?, Remembered::default()),
     };
     if let Some(problem) = &remembered.problem {
-        eprintln!("xla-gym: the store of recipes: {problem}");
-    }
-    if let Some(path) = &args.report {
-        let command = format!("xla-gym optimize {} --objective {}", args.file, args.objective);
-        let explanation = xla_gym_optimize::explain(&judge, &answer, command, &progress)?;
-        write_whole(path, explanation.html().as_bytes())?;
+        warn(&format!("the store of recipes: {problem}"));
     }
     drop(progress);
-    if let Some(output) = &args.output {
-        output.write(&judge.session(&answer.plan)?.print(output.form())?)?;
+    // The result first: a file that cannot be written, or a reader that went away, must not cost
+    // the others what was found.
+    let printed = print(context, &args, &judge, &answer, &remembered);
+    let written = write_files(context, &args, &judge, &answer);
+    if !written {
+        return Ok(ExitCode::FAILURE);
     }
-    if let Some(path) = &args.recipe {
-        answer.recipe.write(path)?;
-    }
+    printed?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(
+    context: &Context,
+    args: &Args,
+    judge: &Judge,
+    answer: &Answer,
+    remembered: &Remembered,
+) -> Result<()> {
     if context.json() {
+        let world = &judge.world;
         let name = |pass: &_| world.engine().pass_name(*pass).to_owned();
         let front = answer.front.iter().map(|proven| FrontMember {
             passes: proven.judged.plan.passes.iter().map(name).collect(),
@@ -214,23 +222,47 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
             front: front.collect(),
             hlo_opt: answer.recipe.hlo_opt_line(NORMALISING).line,
         };
-        context.print_json(&shown)?;
-    } else {
-        let mut text = render(&args.file, &judge, &answer);
-        if remembered.known {
-            text.push_str("A recipe from the store was tried first.\n");
-        }
-        if remembered.kept {
-            text.push_str("The recipe is the best known now, and is in the store.\n");
-        }
-        for (what, path) in [("Recipe", &args.recipe), ("Report", &args.report)] {
-            if let Some(path) = path {
-                text.push_str(&format!("{what}: {}\n", path.display()));
-            }
-        }
-        context.print(&text)?;
+        return context.print_json(&shown);
     }
-    Ok(ExitCode::SUCCESS)
+    let mut text = render(&args.file, judge, answer);
+    if remembered.known {
+        text.push_str("A recipe from the store was tried first.\n");
+    }
+    if remembered.kept {
+        text.push_str("The recipe is the best known now, and is in the store.\n");
+    }
+    context.print(&text)
+}
+
+/// Writes every file that was asked for and can be written, what is worth most first; says which
+/// could not, and whether all could.
+fn write_files(context: &Context, args: &Args, judge: &Judge, answer: &Answer) -> bool {
+    let mut all = true;
+    let mut done = |what: &str, path: &Path, result: Result<()>| match result {
+        Ok(()) if context.json() => {}
+        // Whether anybody reads it does not matter.
+        Ok(()) => drop(context.print(&format!("{what}: {}\n", path.display()))),
+        Err(error) => {
+            warn(&format!("{error:#}"));
+            all = false;
+        }
+    };
+    if let Some(path) = &args.recipe {
+        done("Recipe", path, answer.recipe.write(path).map_err(Into::into));
+    }
+    if let Some(output) = &args.output {
+        let write = || output.write(&judge.session(&answer.plan)?.print(output.form())?);
+        done("Program", output.path(), write());
+    }
+    if let Some(path) = &args.report {
+        let progress = context.progress();
+        let command = format!("xla-gym optimize {} --objective {}", args.file, args.objective);
+        let explanation = xla_gym_optimize::explain(judge, answer, command, &progress);
+        drop(progress);
+        let write = || write_whole(path, explanation?.html().as_bytes());
+        done("Report", path, write());
+    }
+    all
 }
 
 fn seconds(seconds: f64) -> Option<Duration> {
@@ -241,15 +273,18 @@ fn open_store(args: &Args) -> Result<Option<Store>> {
     if args.no_store {
         return Ok(None);
     }
-    let path = args.store.clone().unwrap_or_else(Store::default_path);
-    match Store::open(&path, StoreLimit::default()) {
+    let open = || -> Result<Store> {
+        let path = args.store.clone().map_or_else(Store::default_path, Ok)?;
+        Ok(Store::open(&path, StoreLimit::default())?)
+    };
+    match open() {
         Ok(store) => Ok(Some(store)),
         // The one in the state folder is a help, not a need.
         Err(error) if args.store.is_none() => {
-            eprintln!("xla-gym: without the store of recipes: {error}");
+            warn(&format!("without the store of recipes: {error}"));
             Ok(None)
         }
-        Err(error) => Err(anyhow!(error)),
+        Err(error) => Err(error),
     }
 }
 

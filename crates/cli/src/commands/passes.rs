@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, process::ExitCode};
 use anyhow::Result;
 use xla_gym_engine::protocol::Pass;
 
-use crate::{context::Context, table::Table};
+use crate::{
+    context::{Context, warn},
+    table::Table,
+};
 
 /// List the passes.
 #[derive(clap::Args)]
@@ -25,7 +28,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         && !kinds.contains(&**kind)
     {
         let kinds: Vec<&str> = kinds.into_iter().collect();
-        eprintln!("xla-gym: there is no kind {kind:?}; there are: {}", kinds.join(", "));
+        warn(&format!("there is no kind {kind:?}; there are: {}", kinds.join(", ")));
         return Ok(ExitCode::from(2));
     }
     let wanted = |pass: &&Pass| {

@@ -10,7 +10,8 @@ use crate::{context::Context, table::Table};
 /// Show the failures of passes that are remembered.
 ///
 /// A pair of program state and pass that made the compiler abort, hang or fail is refused from
-/// then on without being tried. It is tried again under a longer --pass-limit (if it hung), by
+/// then on without being tried. It is tried again under a longer --pass-limit (if it hung), a larger
+/// --memory-limit (if it ran out of memory), by
 /// another version of the compiler, or after --clear.
 #[derive(clap::Args)]
 pub struct Args {
@@ -25,7 +26,7 @@ pub struct Args {
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let Some(path) = context.quarantine_path() else {
-        bail!("there is nothing to show with --no-quarantine");
+        bail!("there is nothing to show where nothing is remembered");
     };
     if args.path && context.json() {
         context.print_json(&path)?;

@@ -13,7 +13,7 @@ use xla_gym_engine::protocol::Fingerprint;
 use xla_gym_recipe::{Store, StoreLimit};
 
 use crate::{
-    context::{Context, grouped},
+    context::{Context, grouped, warn},
     outfile::write_whole,
     table::Table,
 };
@@ -21,7 +21,8 @@ use crate::{
 /// The best recipes that are known.
 ///
 /// `xla-gym optimize` looks here first and leaves its results here. Exported as lines of JSON, they
-/// can be merged into the store of another machine.
+/// can be merged into the store of another machine, where they count as not tried until `optimize`
+/// has tried them.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -54,10 +55,10 @@ enum Command {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let path = args.store.unwrap_or_else(Store::default_path);
+    let path = args.store.map_or_else(Store::default_path, Ok)?;
     let store = Store::open(&path, StoreLimit::default())?;
     if let Some(aside) = store.moved_aside() {
-        eprintln!("xla-gym: a broken store was moved to {}", aside.display());
+        warn(&format!("a broken store was moved to {}", aside.display()));
     }
     match args.command {
         Command::List => list(context, &store)?,
@@ -81,7 +82,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
             };
             let imported = store.import(reader)?;
             for (line, reason) in &imported.refused {
-                eprintln!("xla-gym: {}, line {line}: {reason}", file.display());
+                warn(&format!("{}, line {line}: {reason}", file.display()));
             }
             context.print(&format!(
                 "{} recipes read, {} of them better than what was known, {} refused\n",
@@ -109,8 +110,15 @@ fn list(context: &Context, store: &Store) -> Result<()> {
     if context.json() {
         return context.print_json(&recipes);
     }
-    let mut table =
-        Table::new(&["program", "fingerprint", "objective", ">gain", ">passes", ">left out"]);
+    let mut table = Table::new(&[
+        "program",
+        "fingerprint",
+        "objective",
+        ">gain",
+        ">passes",
+        ">left out",
+        "tried here",
+    ]);
     for recipe in &recipes {
         table.row([
             recipe.program.name.clone(),
@@ -119,6 +127,7 @@ fn list(context: &Context, store: &Store) -> Result<()> {
             format!("{:.3}", recipe.gain),
             recipe.passes.len().to_string(),
             recipe.disabled_passes.len().to_string(),
+            if recipe.imported { "no" } else { "yes" }.to_owned(),
         ]);
     }
     context.print(&format!("{}\n{} recipes\n", table.render(), recipes.len()))

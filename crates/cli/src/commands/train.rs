@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use xla_gym_agents::{Config, Setting, Trained, Watch, train};
 
 use crate::{
-    context::{Context, grouped},
+    context::{Context, grouped, warn},
     progress::Progress,
     table::Table,
 };
@@ -115,7 +115,7 @@ impl Watch for Watcher {
 
     fn warn(&mut self, what: &str) {
         self.progress.doing("");
-        eprintln!("xla-gym: {what}");
+        warn(what);
     }
 
     fn updated(&mut self, update: &xla_gym_agents::Progress, of: u64) {

@@ -18,6 +18,9 @@ use tempfile::TempDir;
 /// No single command of these tests may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// No command may take more memory itself, in KiB, or a machine that others use too would pay for it.
+const LARGEST_KIB: u64 = 4_000_000;
+
 /// A folder below the test data of the repository.
 pub fn testdata(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
@@ -174,9 +177,16 @@ impl Running {
 
     /// Waits for the end of the command.
     pub fn wait(mut self) -> Ran {
+        let mut peak_kib = 0;
         let status = loop {
+            peak_kib = peak_kib.max(peak(self.child.id()));
             match self.child.try_wait().unwrap() {
                 Some(status) => break status,
+                None if peak_kib > LARGEST_KIB => {
+                    self.child.kill().unwrap();
+                    self.child.wait().unwrap();
+                    panic!("it takes {peak_kib} KiB; stderr: {}", text(self.err.path()));
+                }
                 None if self.start.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(5)),
                 None => {
                     self.child.kill().unwrap();
@@ -185,8 +195,16 @@ impl Running {
                 }
             }
         };
-        Ran { status, stdout: text(self.out.path()), stderr: text(self.err.path()) }
+        let (stdout, stderr) = (text(self.out.path()), text(self.err.path()));
+        Ran { status, stdout, stderr, peak_kib }
     }
+}
+
+/// The most memory that a process had at once so far, in KiB; 0 if it has ended.
+fn peak(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
 fn text(path: &Path) -> String {
@@ -199,6 +217,8 @@ pub struct Ran {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
+    /// The most memory that the command itself had at once, without its workers.
+    pub peak_kib: u64,
 }
 
 impl Ran {

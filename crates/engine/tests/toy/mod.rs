@@ -33,6 +33,9 @@ pub const HONEST: [&str; 7] = ["fold", "simplify", "dedup", "copy-elim", "dead",
 pub const LIMITS: Limits =
     Limits { pass_millis: 300, request_millis: 5_000, memory_bytes: 256 << 20 };
 
+/// How long to wait for what should happen at once, on a machine that has other things to do.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
 /// One test's worker program and its folder. Insists, when it goes out of scope, that no process
 /// is left; declare it before the engine.
 pub struct Toy {
@@ -101,7 +104,7 @@ impl Toy {
 impl Drop for Toy {
     fn drop(&mut self) {
         if !thread::panicking() {
-            assert!(self.gone_within(Duration::from_secs(2)), "left over: {:?}", self.processes());
+            assert!(self.gone_within(PATIENCE), "left over: {:?}", self.processes());
         }
     }
 }

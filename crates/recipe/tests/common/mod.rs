@@ -42,7 +42,9 @@ pub fn recipe(program: u64, gain: f64, passes: usize) -> Recipe {
             order_ratio: ratio.value(),
             legal: ratio,
             legal_ratio: None,
-            figures: [("kernels".to_owned(), (12.0, 12.0 / gain))].into(),
+            figures: ["kernels", "flops"]
+                .map(|figure| (figure.to_owned(), (12.0, 12.0 / gain)))
+                .into(),
             outputs: verdict(Verdict::Equal),
             timing: None,
             search: SearchRecord {
@@ -55,6 +57,7 @@ pub fn recipe(program: u64, gain: f64, passes: usize) -> Recipe {
             },
             dropped: vec!["a \"quoted\"\nline".to_owned()],
         },
+        imported: false,
     }
 }
 
