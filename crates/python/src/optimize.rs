@@ -12,7 +12,7 @@ use xla_gym_search::{Budget, Method, Policy};
 
 use crate::{
     errors::{ConfigError, optimize_error, store_error},
-    gate::release_or,
+    gate::{release_or, stoppable},
     world::PyWorld,
 };
 
@@ -22,8 +22,11 @@ fn guide(name: &str, world: &World) -> PyResult<Guide> {
     Ok(policy.map_err(|error| ConfigError::new_err(error.to_string()))?.guide(world))
 }
 
-/// Finds the best order for a benchmark. The recipe as JSON, the program after the passes as a
-/// serialised HloModuleProto, and the report as HTML if it is wanted.
+/// What Python is told of an answer: the recipe as JSON, the program after the passes as a
+/// serialised HloModuleProto, the report as HTML if it is wanted, and whether the search was stopped.
+type Told<'py> = (String, Bound<'py, PyBytes>, Option<String>, bool);
+
+/// Finds the best order for a benchmark. Ctrl-C ends the search; the best so far is the answer.
 #[pyfunction]
 #[pyo3(signature = (world, benchmark, *, objective, method, budget, seconds, seed, trials, coreset,
                     policy, measure, store, report))]
@@ -43,7 +46,7 @@ fn optimize_benchmark<'py>(
     measure: Option<f64>,
     store: Option<PathBuf>,
     report: bool,
-) -> PyResult<(String, Bound<'py, PyBytes>, Option<String>)> {
+) -> PyResult<Told<'py>> {
     let world = world.world.get()?.clone();
     let by_name = Method::ALL.into_iter().find(|other| other.name() == method);
     let names = || Method::ALL.map(Method::name).join(", ");
@@ -71,26 +74,23 @@ fn optimize_benchmark<'py>(
         Some(path) => Some(Store::open(&path, StoreLimit::default()).map_err(store_error)?),
         None => None,
     };
-    let work = || -> Result<_, OptimizeError> {
+    let stop = task.stop.clone();
+    let command = format!("xla_gym.optimize(…, objective={objective:?})");
+    let work = move || -> Result<_, OptimizeError> {
         let judge = Judge::new(&world, benchmark)?;
         // A store that cannot be used costs no result.
         let answer = match &store {
             Some(store) => optimize_with_store(&judge, &task, store, &())?.0,
             None => optimize(&judge, &task, &())?,
         };
-        let html = if report {
-            let command = format!("xla_gym.optimize(…, objective={objective:?})");
-            Some(explain(&judge, &answer, command, &())?.html())
-        } else {
-            None
-        };
+        let html = if report { Some(explain(&judge, &answer, command, &())?.html()) } else { None };
         let program = judge.session(&answer.plan)?.print(Form::Binary)?;
         Ok((answer.recipe, program, html))
     };
-    let (recipe, program, html) = release_or(py, work)?;
+    let ((recipe, program, html), stopped) = stoppable(py, &stop, work)?;
     let recipe =
         serde_json::to_string(&recipe).map_err(|error| ConfigError::new_err(error.to_string()))?;
-    Ok((recipe, PyBytes::new(py, &program), html))
+    Ok((recipe, PyBytes::new(py, &program), html, stopped))
 }
 
 /// Does to a benchmark what a recipe says; the program after the passes, and warnings.

@@ -8,6 +8,9 @@
 
 The same as ``xla-gym optimize`` and ``xla-gym apply``: the answer is never worse than XLA's own order by
 the objective, and is verified, compiled and run beside the original before it is given.
+
+Ctrl-C ends a search, not the call: the best so far is proven and returned, with a warning at once that this
+is being done. A second Ctrl-C raises ``KeyboardInterrupt``.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ class Optimized:
     """The program after the passes, as a serialised HloModuleProto."""
     html: str | None = field(default=None, repr=False)
     """The report, if it was asked for."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the search: more might have been found."""
 
     @property
     def is_default(self) -> bool:
@@ -108,7 +113,7 @@ def optimize(
 
     """
     world = _one_program(program, normalise)
-    recipe, hlo, html = _native.optimize_benchmark(
+    recipe, hlo, html, interrupted = _native.optimize_benchmark(
         world,
         0,
         objective=objective,
@@ -123,7 +128,7 @@ def optimize(
         store=None if store is None else os.fspath(store),
         report=report,
     )
-    return Optimized(json.loads(recipe), hlo, html)
+    return Optimized(json.loads(recipe), hlo, html, interrupted)
 
 
 def apply_recipe(

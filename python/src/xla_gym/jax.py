@@ -21,6 +21,9 @@ something, for every result that is no single integer, a function is *unverified
 plain program's results. Later, one call in 1000 (``recheck``) is compared again; a difference ends the use
 of the optimised program for good. ``verified``, ``stats`` and ``report()`` say how it stands.
 
+Ctrl-C during the search of a first call ends the search, not the call, which goes on with the best so far;
+a second Ctrl-C ends the call, and the next one searches again.
+
 To put a program back into JAX's hands takes attributes that JAX calls private. Tried with jax 0.10.2,
 0.7.2 and 0.6.2; 0.5.3 has no way from HLO to StableHLO and falls back. The warning names the version.
 Programs for other than one CPU device fall back, because recipes replace passes of XLA's CPU pipeline.
