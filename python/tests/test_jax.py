@@ -580,3 +580,17 @@ def test_a_recipe_of_another_program_falls_back(monkeypatch):
         for _ in range(3):
             close(jnp.float32(2.0), jitted(jnp.float32(1.0)))
     assert len(caught) == 1
+
+
+def test_a_recipe_that_nobody_proved_is_used_by_request_alone(monkeypatch):
+    x = jnp.arange(3.0)
+    program = xla_gym.data.from_jax(lambda x: x + 1, x).content
+    monkeypatch.setattr(xla_gym, "apply_recipe", lambda recipe, given, force: program)
+    recipe = {"passes": ["dce"], "disabled_passes": []}
+    recipe["evidence"] = {"outputs": {"verdict": "not-comparable"}}
+    with pytest.warns(xla_gym.XlaGymWarning, match=r"not proven \(not-comparable\); unproven=True"):
+        refused = xla_gym.jit(lambda x: x + 1, recipe=recipe)
+        close(x + 1, refused(x))
+    used = xla_gym.jit(lambda x: x + 1, recipe=recipe, unproven=True)
+    close(x + 1, used(x))
+    assert only(refused).status == "plain" and used.verified

@@ -124,10 +124,10 @@ def test_control_c_ends_a_search_and_keeps_the_best(python):
 with warnings.catch_warnings(record=True) as caught:
     found = xla_gym.optimize({GPT2!r}, trials=1, **{FOREVER})
 time.sleep(0.2)  # No exception is left over.
-print(found.interrupted, found.recipe['evidence']['outputs']['verdict'], found.is_default, [str(w.message) for w in caught])
+print(found.interrupted, found.proven, found.is_default, [str(w.message) for w in caught])
 """
     )
-    assert said.startswith("True equal False") and "best so far" in said, said
+    assert said.startswith("True True False") and "best so far" in said, said
 
 
 def test_a_second_control_c_gives_the_search_up(python):
@@ -180,3 +180,22 @@ print([bool(jnp.allclose(a, b)) for a, b in zip(ours, theirs)], f.stats[0].optim
 """
     )
     assert said == "[True, True] True\n"
+
+
+# What cannot be proven.
+
+SEVERAL_DEVICES = "hlo-v1/collective/halo-exchange"
+
+
+def test_what_cannot_be_proven_is_not_the_answer(found):
+    arguments = {"budget": 60, "objective": "operations"}
+    proven = xla_gym.optimize(SEVERAL_DEVICES, **arguments, report=True)
+    assert proven.is_default and proven.proven and proven.recipe["gain"] == 1
+    assert "not proven" in proven.recipe["evidence"]["dropped"][-1]
+    for ratio in ("order", "legal"):
+        figures = proven.recipe["evidence"][ratio]
+        assert figures["result"] == figures["default"]
+    unproven = xla_gym.optimize(SEVERAL_DEVICES, **arguments, unproven=True)
+    assert not unproven.is_default and not unproven.proven and unproven.recipe["gain"] > 1
+    assert unproven.recipe["evidence"]["outputs"]["verdict"] == "not-comparable"
+    assert found.proven

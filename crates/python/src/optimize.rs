@@ -1,12 +1,14 @@
 //! The search for better orders, and what a recipe says.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{mem, path::PathBuf, sync::Arc, time::Duration};
 
 use pyo3::{prelude::*, types::PyBytes};
 use xla_gym_agents::{Guide, TrainedPolicy};
 use xla_gym_engine::protocol::Form;
 use xla_gym_env::World;
-use xla_gym_optimize::{Judge, OptimizeError, Task, apply, explain, optimize, optimize_with_store};
+use xla_gym_optimize::{
+    Answer, Judge, OptimizeError, Plan, Task, apply, explain, optimize, optimize_with_store,
+};
 use xla_gym_recipe::{Recipe, Store, StoreLimit};
 use xla_gym_search::{Budget, Method, Policy};
 
@@ -29,7 +31,7 @@ type Told<'py> = (String, Bound<'py, PyBytes>, Option<String>, bool);
 /// Finds the best order for a benchmark. Ctrl-C ends the search; the best so far is the answer.
 #[pyfunction]
 #[pyo3(signature = (world, benchmark, *, objective, method, budget, seconds, seed, trials, coreset,
-                    policy, measure, store, report))]
+                    policy, measure, store, report, unproven))]
 #[allow(clippy::too_many_arguments, reason = "called by the Python package alone, by name")]
 fn optimize_benchmark<'py>(
     py: Python<'py>,
@@ -46,6 +48,7 @@ fn optimize_benchmark<'py>(
     measure: Option<f64>,
     store: Option<PathBuf>,
     report: bool,
+    unproven: bool,
 ) -> PyResult<Told<'py>> {
     let world = world.world.get()?.clone();
     let by_name = Method::ALL.into_iter().find(|other| other.name() == method);
@@ -79,10 +82,13 @@ fn optimize_benchmark<'py>(
     let work = move || -> Result<_, OptimizeError> {
         let judge = Judge::new(&world, benchmark)?;
         // A store that cannot be used costs no result.
-        let answer = match &store {
+        let mut answer = match &store {
             Some(store) => optimize_with_store(&judge, &task, store, &())?.0,
             None => optimize(&judge, &task, &())?,
         };
+        if !unproven {
+            drop_unproven(&judge, &mut answer);
+        }
         let html = if report { Some(explain(&judge, &answer, command, &())?.html()) } else { None };
         let program = judge.session(&answer.plan)?.print(Form::Binary)?;
         Ok((answer.recipe, program, html))
@@ -91,6 +97,29 @@ fn optimize_benchmark<'py>(
     let recipe =
         serde_json::to_string(&recipe).map_err(|error| ConfigError::new_err(error.to_string()))?;
     Ok((recipe, PyBytes::new(py, &program), html, stopped))
+}
+
+/// Answers with the default where nobody could find out whether the result computes the same. The one
+/// place that says so here, until a task can say it.
+fn drop_unproven(judge: &Judge, answer: &mut Answer) {
+    answer.front.retain(|proven| proven.outputs.is_equal());
+    if answer.recipe.evidence.outputs.as_ref().is_none_or(|outputs| outputs.is_equal()) {
+        return;
+    }
+    let plan = mem::replace(&mut answer.plan, Plan::default_way());
+    answer.figures = answer.default;
+    let recipe = &mut answer.recipe;
+    recipe.passes.clear();
+    recipe.disabled_passes.clear();
+    recipe.gain = 1.0;
+    let evidence = &mut recipe.evidence;
+    (evidence.order, evidence.legal) = (judge.order(&answer.default), judge.legal(&answer.default));
+    (evidence.order_ratio, evidence.legal_ratio) = (evidence.order.value(), evidence.legal.value());
+    for (default, result) in evidence.figures.values_mut() {
+        *result = *default;
+    }
+    (evidence.outputs, evidence.timing) = (None, None);
+    evidence.dropped.push(format!("{plan}: not proven to compute the same"));
 }
 
 /// Does to a benchmark what a recipe says; the program after the passes, and warnings.

@@ -66,6 +66,7 @@ from xla_gym._jax_programs import (
     replaced,
 )
 from xla_gym._jax_results import check, is_flag, moved, outputs, tells
+from xla_gym._optimize import verdict_of
 from xla_gym._timing import Comparison, Series, compare
 
 __all__ = ["Compiled", "Comparison", "Jitted", "Series", "Stats", "XlaGymWarning", "compile", "jit"]
@@ -121,6 +122,9 @@ class _Settings:
 def _optimize(program: bytes, settings: _Settings) -> tuple[dict[str, Any], bytes]:
     """A recipe for a program, and the program after its passes."""
     if settings.recipe is not None:
+        verdict = verdict_of(settings.recipe)
+        if not settings.search["unproven"] and verdict not in (None, "equal"):
+            raise Refused(f"the recipe is not proven ({verdict}); unproven=True uses it all the same")
         done = xla_gym.apply_recipe(settings.recipe, program, force=settings.force)
         return settings.recipe, done
     found = xla_gym.optimize(program, **settings.search)
@@ -439,6 +443,7 @@ def jit(
     store: str | os.PathLike[str] | None = None,
     rounds: int = 0,
     recheck: float = 1e-3,
+    unproven: bool = False,
     **jit_options: Any,
 ) -> Any:
     """``jax.jit`` with the passes of XLA in a better order. Also a decorator.
@@ -456,6 +461,8 @@ def jit(
         rounds: how often to time both programs once they are verified; the slower one is not used. 0: never.
         recheck: the share of later calls whose results are compared again: of every signature each 1000th,
             say. Such a call takes at least two runs, and copies of what is donated. 0: none.
+        unproven: whether to use also what the search, or whoever made the recipe, could not prove. What is
+            said above of verifying holds all the same.
         **jit_options: those of ``jax.jit``: ``static_argnums``, ``donate_argnums`` and so on.
 
     """
@@ -464,7 +471,7 @@ def jit(
     if not 0 <= recheck <= 1:
         raise ValueError(f"recheck is a share of calls, from 0 to 1, not {recheck}")
     search: dict[str, Any] = {"objective": objective, "method": method, "seed": seed, "seconds": seconds}
-    search |= {"store": store} | ({} if budget is None else {"budget": budget})
+    search |= {"store": store, "unproven": unproven} | ({} if budget is None else {"budget": budget})
     if isinstance(recipe, str | os.PathLike):
         recipe = dict(json.loads(Path(recipe).read_text()))
     every = round(1 / recheck) if recheck else 0
