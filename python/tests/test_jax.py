@@ -303,6 +303,14 @@ def test_rounding_and_numbers_that_are_none_are_no_difference(monkeypatch):
     assert 0.1 < only(jitted).difference < 1
 
 
+def test_a_step_that_is_a_thousandth_too_large_is_not_used(monkeypatch):
+    # In the parameters that is less than a ten thousandth of the largest.
+    changed(monkeypatch, (lambda params, batch: train(params, batch, rate=0.1001), *state()))
+    step = xla_gym.jit(train)
+    with pytest.warns(xla_gym.XlaGymWarning, match="times what is rounding"):
+        close(jax.jit(train)(*state()), step(*state()))
+
+
 def test_results_that_agree_on_nothing_but_zero_prove_nothing(monkeypatch):
     changed(monkeypatch, (lambda x: x * x * x, jnp.ones(3)))
     square = xla_gym.jit(lambda x: x * x)
@@ -343,7 +351,7 @@ def test_measuring_what_is_rounding_uses_up_no_argument(programs, monkeypatch):
     ran = []
 
     def check(plain, optimised, rerun):
-        ran.extend(jax.tree.map(np.asarray, rerun(seed)) for seed in range(2))
+        ran.extend(jax.tree.map(np.asarray, rerun(seed)) for seed in range(4))
         return checked(plain, optimised, rerun)
 
     checked = integration.check
@@ -352,7 +360,7 @@ def test_measuring_what_is_rounding_uses_up_no_argument(programs, monkeypatch):
     x, n = jnp.arange(1.0, 4.0), jnp.int32(1)
     ours = step(x, n)
     assert x.is_deleted() and n.is_deleted() and step.verified
-    assert len(ran) == 2 and all(moved[1] == 2 for moved in ran)
+    assert len(ran) == 4 and all(moved[1] == 2 for moved in ran)
     off = np.abs(ran[0][0] / np.asarray(ours[0]) - 1)
     assert (0 < off).all() and (off < 2e-7).all()
 
@@ -365,7 +373,12 @@ def test_somebody_is_told_after_many_calls_without_proof(programs):
     with pytest.warns(xla_gym.XlaGymWarning, match=r"constant .* after 100 calls: result\[1\]") as caught:
         for _ in range(150):
             jitted(jnp.arange(3.0))
-    assert len(caught) == 1
+    assert len(caught) == 1 and "unproven=True" in str(caught[0].message)
+    trusting = xla_gym.jit(constant, unproven=True)
+    trusting(jnp.zeros(3))
+    assert not trusting.verified, "no result at all proved anything"
+    trusting(jnp.arange(3.0))
+    assert trusting.verified
 
 
 def rare(x):
