@@ -333,6 +333,63 @@ def test_undo_takes_the_return_back(make):
     assert env.render() == before
 
 
+# Programs that ask for too much.
+
+HOSTILE = """
+import resource, sys
+import gymnasium, xla_gym
+
+name, text = sys.argv[1], open(sys.argv[1]).read().encode()
+
+def episode(**arguments):
+    env = gymnasium.make("xla-v0", benchmark_locs=[name], traj_limit=1, **arguments)
+    env.reset(seed=0)
+    env.step(0)
+
+def vector():
+    arguments = {"benchmark_locs": [name], "traj_limit": 1, "at_end": "run-time"}
+    envs = gymnasium.make_vec("xla-v0", 2, vectorization_mode="vector_entry_point", **arguments)
+    envs.reset(seed=0)
+
+for use in (
+    lambda: xla_gym.optimize(name, budget=5),
+    lambda: xla_gym.optimize(text, budget=5, unproven=True, objective="run-time"),
+    lambda: episode(at_end="run-time"),
+    vector,
+    lambda: episode(at_end="kernels"),
+    lambda: episode(),
+):
+    try:
+        use()
+        print("done")
+    except xla_gym.ProgramError as error:
+        print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 20)
+"""
+
+
+def test_a_program_that_asks_for_too_much_is_an_exception(python, tmp_path):
+    file = tmp_path / "hostile.hlo"
+    file.write_text("HloModule m\nENTRY e { ROOT p = f32[1000000000000] parameter(0) }\n")
+    *refused, kernels, plain, memory = python(HOSTILE, str(file)).splitlines()
+    assert len(refused) == 4
+    for said in refused:
+        assert "4000000000000 bytes in all" in said and "f32[1000000000000]" in said
+    # What runs nothing needs no inputs.
+    assert (kernels, plain) == ("done", "done")
+    assert int(memory) < 2, "GiB"
+
+
+def test_results_that_are_too_large_end_no_process(python, tmp_path):
+    file = tmp_path / "hostile.hlo"
+    file.write_text(
+        "HloModule m\nENTRY e { c = f32[] constant(1)\n"
+        "ROOT b = f32[1000000000000] broadcast(c), dimensions={} }\n"
+    )
+    *_, memory = python(HOSTILE, str(file)).splitlines()
+    assert int(memory) < 2, "GiB"
+
+
 # Processes and threads.
 
 

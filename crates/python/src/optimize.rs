@@ -14,7 +14,8 @@ use xla_gym_search::{Budget, Method, Policy};
 
 use crate::{
     errors::{ConfigError, optimize_error, store_error},
-    gate::{release_or, stoppable},
+    gate::{release, release_or, stoppable},
+    inputs,
     world::PyWorld,
 };
 
@@ -77,6 +78,7 @@ fn optimize_benchmark<'py>(
         Some(path) => Some(Store::open(&path, StoreLimit::default()).map_err(store_error)?),
         None => None,
     };
+    release(py, || inputs::check(&world, benchmark))?;
     let stop = task.stop.clone();
     let command = format!("xla_gym.optimize(…, objective={objective:?})");
     let work = move || -> Result<_, OptimizeError> {
