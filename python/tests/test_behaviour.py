@@ -435,8 +435,16 @@ INTERRUPT = """
 import json, os, signal, sys, threading, time
 import gymnasium, numpy, xla_gym
 
+noticed = None
+
+def notice(*_):
+    global noticed
+    if noticed is None:
+        noticed = time.monotonic()
+        raise KeyboardInterrupt
+
 # A shell that starts tests in the background leaves Ctrl-C ignored; here it must work.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGINT, notice)
 kind, locs = sys.argv[1], json.loads(sys.argv[2])
 generator = numpy.random.default_rng(0)
 arguments = {"benchmark_locs": locs, "traj_limit": 10**6, "cache_memory": 1 << 20}
@@ -446,31 +454,41 @@ if kind == "vector":
 else:
     env = gymnasium.make("xla-v0", mask="exact" if kind == "inside" else "own", **arguments)
     sample = lambda: generator.integers(env.action_space.n)
+begun = time.monotonic()
 env.reset(seed=0)
+whole = time.monotonic() - begun
 
 def interrupt():
-    global sent
-    time.sleep(1.0)
-    sent = time.monotonic()
-    os.kill(os.getpid(), signal.SIGINT)
+    global pressed
+    time.sleep(0.2 * whole)
+    pressed = time.monotonic()
+    # Again and again: a signal between two waits is noticed by neither of them.
+    while noticed is None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.02)
 
 threading.Thread(target=interrupt, daemon=True).start()
 try:
+    if kind == "inside":
+        # To a program that nobody knows, of which every pass has to be tried: as long as before.
+        env.step(env.unwrapped.actions.index("algsimp"))
     while True:
         env.step(sample())
 except KeyboardInterrupt:
-    print(time.monotonic() - sent)
+    print(json.dumps([noticed - pressed, whole]))
 env.reset(seed=0)
 env.step(sample())
 env.close()
 """
 
 
-# `inside` spends seconds in one call, so that only the call itself can notice.
+# `inside` spends seconds in one call, so that only the call itself can notice; how long it would take is
+# measured by another such call just before, because who else uses the machine is not known.
 @pytest.mark.parametrize("kind", ["plain", "inside", "vector"])
 def test_control_c_ends_a_step_and_the_environment_lives(python, kind):
     locs = ["hlo-v1/gpt2/train-2l-adamw"] if kind == "inside" else ["hlo-v1/gpt2/forward-1l"]
-    assert float(python(INTERRUPT, kind, json.dumps(locs))) < 1.0
+    waited, whole = json.loads(python(INTERRUPT, kind, json.dumps(locs)).splitlines()[-1])
+    assert waited < (whole / 2 if kind == "inside" else 30)
 
 
 def test_other_threads_run_during_a_step(make):
@@ -492,7 +510,8 @@ def test_other_threads_run_during_a_step(make):
     thread.join()
     during = [moment for moment in ticks if began < moment < ended]
     assert ended - began > 0.1, "the call was too short to show anything"
-    assert len(during) > (ended - began) / 0.02, (len(during), ended - began)
+    # However busy the machine is: a call that held Python's lock would leave one gap as long as itself.
+    assert np.diff([began, *during, ended]).max() < (ended - began) / 2
 
 
 # The disk cache.
@@ -503,7 +522,11 @@ import gymnasium, numpy, xla_gym
 cache, locs, steps = sys.argv[1] or None, json.loads(sys.argv[2]), int(sys.argv[3])
 env = gymnasium.make("xla-v0", benchmark_locs=locs, traj_limit=20, cache=cache)
 said, remembered = [env.reset(seed=0)[1]["operations"]], 0
-for action in numpy.random.default_rng(0).integers(env.action_space.n, size=steps).tolist():
+actions = numpy.random.default_rng(0).integers(env.action_space.n, size=steps).tolist()
+for number, action in enumerate(actions):
+    if number == 30:
+        env.unwrapped.world.flush()
+        print("under way", flush=True)
     _, reward, _, truncated, info = env.step(action)
     said.append((reward, info["operations"], info["failure"]))
     remembered += env.unwrapped.last_step[0]
@@ -517,7 +540,7 @@ print(json.dumps([said, remembered]))
 def test_another_process_remembers(python, tmp_path):
     cache, locs = str(tmp_path / "cache.sqlite"), json.dumps([*SMALL, ABORTING])
     (first, before), (second, after) = (
-        json.loads(python(REMEMBER, cache, locs, "80")) for _ in range(2)
+        json.loads(python(REMEMBER, cache, locs, "80").splitlines()[-1]) for _ in range(2)
     )
     assert first == second
     assert after == 80 and before < 40, (before, after)
@@ -528,16 +551,19 @@ def test_a_shared_cache_survives_kills(python, tmp_path):
     command = [sys.executable, "-W", "ignore", "-c", REMEMBER, str(cache), locs, "100000"]
 
     def start():
-        return subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tempfile.gettempdir()
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tempfile.gettempdir()
         )
+        # However long it takes to start: what is killed has written before, and is about to write.
+        assert process.stdout.readline() == b"under way\n"
+        return process
 
     steady = start()
     chance = random.Random(0)
     try:
         for _ in range(4):
             victim = start()
-            time.sleep(chance.uniform(0.6, 1.5))
+            time.sleep(chance.uniform(0.0, 0.5))
             assert victim.poll() is None, "it ended before it was killed"
             victim.kill()
             victim.wait()
@@ -548,8 +574,8 @@ def test_a_shared_cache_survives_kills(python, tmp_path):
     assert alive
     with sqlite3.connect(cache) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    with_cache, remembered = json.loads(python(REMEMBER, str(cache), locs, "80"))
-    without, _ = json.loads(python(REMEMBER, "", locs, "80"))
+    with_cache, remembered = json.loads(python(REMEMBER, str(cache), locs, "80").splitlines()[-1])
+    without, _ = json.loads(python(REMEMBER, "", locs, "80").splitlines()[-1])
     assert with_cache == without and remembered > 0
 
 
