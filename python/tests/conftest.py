@@ -77,7 +77,8 @@ def python():
             cwd=tempfile.gettempdir(),
             capture_output=True,
             text=True,
-            timeout=120,
+            # Against hanging; a busy machine may take its time.
+            timeout=600,
         )
         assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
         return done.stdout

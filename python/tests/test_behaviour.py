@@ -333,6 +333,63 @@ def test_undo_takes_the_return_back(make):
     assert env.render() == before
 
 
+# Programs that ask for too much.
+
+HOSTILE = """
+import resource, sys
+import gymnasium, xla_gym
+
+name, text = sys.argv[1], open(sys.argv[1]).read().encode()
+
+def episode(**arguments):
+    env = gymnasium.make("xla-v0", benchmark_locs=[name], traj_limit=1, **arguments)
+    env.reset(seed=0)
+    env.step(0)
+
+def vector():
+    arguments = {"benchmark_locs": [name], "traj_limit": 1, "at_end": "run-time"}
+    envs = gymnasium.make_vec("xla-v0", 2, vectorization_mode="vector_entry_point", **arguments)
+    envs.reset(seed=0)
+
+for use in (
+    lambda: xla_gym.optimize(name, budget=5),
+    lambda: xla_gym.optimize(text, budget=5, unproven=True, objective="run-time"),
+    lambda: episode(at_end="run-time"),
+    vector,
+    lambda: episode(at_end="kernels"),
+    lambda: episode(),
+):
+    try:
+        use()
+        print("done")
+    except xla_gym.ProgramError as error:
+        print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 20)
+"""
+
+
+def test_a_program_that_asks_for_too_much_is_an_exception(python, tmp_path):
+    file = tmp_path / "hostile.hlo"
+    file.write_text("HloModule m\nENTRY e { ROOT p = f32[1000000000000] parameter(0) }\n")
+    *refused, kernels, plain, memory = python(HOSTILE, str(file)).splitlines()
+    assert len(refused) == 4
+    for said in refused:
+        assert "4000000000000 bytes in all" in said and "f32[1000000000000]" in said
+    # What runs nothing needs no inputs.
+    assert (kernels, plain) == ("done", "done")
+    assert int(memory) < 2, "GiB"
+
+
+def test_results_that_are_too_large_end_no_process(python, tmp_path):
+    file = tmp_path / "hostile.hlo"
+    file.write_text(
+        "HloModule m\nENTRY e { c = f32[] constant(1)\n"
+        "ROOT b = f32[1000000000000] broadcast(c), dimensions={} }\n"
+    )
+    *_, memory = python(HOSTILE, str(file)).splitlines()
+    assert int(memory) < 2, "GiB"
+
+
 # Processes and threads.
 
 
@@ -378,8 +435,16 @@ INTERRUPT = """
 import json, os, signal, sys, threading, time
 import gymnasium, numpy, xla_gym
 
+noticed = None
+
+def notice(*_):
+    global noticed
+    if noticed is None:
+        noticed = time.monotonic()
+        raise KeyboardInterrupt
+
 # A shell that starts tests in the background leaves Ctrl-C ignored; here it must work.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGINT, notice)
 kind, locs = sys.argv[1], json.loads(sys.argv[2])
 generator = numpy.random.default_rng(0)
 arguments = {"benchmark_locs": locs, "traj_limit": 10**6, "cache_memory": 1 << 20}
@@ -389,31 +454,41 @@ if kind == "vector":
 else:
     env = gymnasium.make("xla-v0", mask="exact" if kind == "inside" else "own", **arguments)
     sample = lambda: generator.integers(env.action_space.n)
+begun = time.monotonic()
 env.reset(seed=0)
+whole = time.monotonic() - begun
 
 def interrupt():
-    global sent
-    time.sleep(1.0)
-    sent = time.monotonic()
-    os.kill(os.getpid(), signal.SIGINT)
+    global pressed
+    time.sleep(0.2 * whole)
+    pressed = time.monotonic()
+    # Again and again: a signal between two waits is noticed by neither of them.
+    while noticed is None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.02)
 
 threading.Thread(target=interrupt, daemon=True).start()
 try:
+    if kind == "inside":
+        # To a program that nobody knows, of which every pass has to be tried: as long as before.
+        env.step(env.unwrapped.actions.index("algsimp"))
     while True:
         env.step(sample())
 except KeyboardInterrupt:
-    print(time.monotonic() - sent)
+    print(json.dumps([noticed - pressed, whole]))
 env.reset(seed=0)
 env.step(sample())
 env.close()
 """
 
 
-# `inside` spends seconds in one call, so that only the call itself can notice.
+# `inside` spends seconds in one call, so that only the call itself can notice; how long it would take is
+# measured by another such call just before, because who else uses the machine is not known.
 @pytest.mark.parametrize("kind", ["plain", "inside", "vector"])
 def test_control_c_ends_a_step_and_the_environment_lives(python, kind):
     locs = ["hlo-v1/gpt2/train-2l-adamw"] if kind == "inside" else ["hlo-v1/gpt2/forward-1l"]
-    assert float(python(INTERRUPT, kind, json.dumps(locs))) < 1.0
+    waited, whole = json.loads(python(INTERRUPT, kind, json.dumps(locs)).splitlines()[-1])
+    assert waited < (whole / 2 if kind == "inside" else 30)
 
 
 def test_other_threads_run_during_a_step(make):
@@ -435,7 +510,8 @@ def test_other_threads_run_during_a_step(make):
     thread.join()
     during = [moment for moment in ticks if began < moment < ended]
     assert ended - began > 0.1, "the call was too short to show anything"
-    assert len(during) > (ended - began) / 0.02, (len(during), ended - began)
+    # However busy the machine is: a call that held Python's lock would leave one gap as long as itself.
+    assert np.diff([began, *during, ended]).max() < (ended - began) / 2
 
 
 # The disk cache.
@@ -446,7 +522,11 @@ import gymnasium, numpy, xla_gym
 cache, locs, steps = sys.argv[1] or None, json.loads(sys.argv[2]), int(sys.argv[3])
 env = gymnasium.make("xla-v0", benchmark_locs=locs, traj_limit=20, cache=cache)
 said, remembered = [env.reset(seed=0)[1]["operations"]], 0
-for action in numpy.random.default_rng(0).integers(env.action_space.n, size=steps).tolist():
+actions = numpy.random.default_rng(0).integers(env.action_space.n, size=steps).tolist()
+for number, action in enumerate(actions):
+    if number == 30:
+        env.unwrapped.world.flush()
+        print("under way", flush=True)
     _, reward, _, truncated, info = env.step(action)
     said.append((reward, info["operations"], info["failure"]))
     remembered += env.unwrapped.last_step[0]
@@ -460,7 +540,7 @@ print(json.dumps([said, remembered]))
 def test_another_process_remembers(python, tmp_path):
     cache, locs = str(tmp_path / "cache.sqlite"), json.dumps([*SMALL, ABORTING])
     (first, before), (second, after) = (
-        json.loads(python(REMEMBER, cache, locs, "80")) for _ in range(2)
+        json.loads(python(REMEMBER, cache, locs, "80").splitlines()[-1]) for _ in range(2)
     )
     assert first == second
     assert after == 80 and before < 40, (before, after)
@@ -471,16 +551,19 @@ def test_a_shared_cache_survives_kills(python, tmp_path):
     command = [sys.executable, "-W", "ignore", "-c", REMEMBER, str(cache), locs, "100000"]
 
     def start():
-        return subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tempfile.gettempdir()
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tempfile.gettempdir()
         )
+        # However long it takes to start: what is killed has written before, and is about to write.
+        assert process.stdout.readline() == b"under way\n"
+        return process
 
     steady = start()
     chance = random.Random(0)
     try:
         for _ in range(4):
             victim = start()
-            time.sleep(chance.uniform(0.6, 1.5))
+            time.sleep(chance.uniform(0.0, 0.5))
             assert victim.poll() is None, "it ended before it was killed"
             victim.kill()
             victim.wait()
@@ -491,8 +574,8 @@ def test_a_shared_cache_survives_kills(python, tmp_path):
     assert alive
     with sqlite3.connect(cache) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    with_cache, remembered = json.loads(python(REMEMBER, str(cache), locs, "80"))
-    without, _ = json.loads(python(REMEMBER, "", locs, "80"))
+    with_cache, remembered = json.loads(python(REMEMBER, str(cache), locs, "80").splitlines()[-1])
+    without, _ = json.loads(python(REMEMBER, "", locs, "80").splitlines()[-1])
     assert with_cache == without and remembered > 0
 
 

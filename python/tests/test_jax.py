@@ -103,7 +103,7 @@ def test_a_training_step_with_donated_parameters(programs):
     expected = jax.jit(train)(params, batch)
     step = xla_gym.jit(train, donate_argnums=0)
     close(expected, step(params, batch))
-    assert only(step).chosen == "optimised" and only(step).difference < 1e-4
+    assert only(step).chosen == "optimised" and only(step).difference <= 1
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(params)), "the parameters were donated"
     assert not batch[0].is_deleted()
     alias = "input_output_alias={ {0}: (0, {}, "
@@ -273,11 +273,11 @@ def changed(monkeypatch, change):
 @pytest.mark.parametrize(
     ("function", "other", "argument", "why"),
     [
-        (lambda x: x + 1, lambda x: x + 1.01, jnp.ones(3), r"differs by 5\.0e-03"),
-        (lambda x: x + 1, lambda x: x + 2, jnp.arange(3), "result differs"),
-        (lambda x: {"a": x / x}, lambda x: {"a": x * 0 + 1}, jnp.zeros(3), r"result\['a'\] is not finite"),
-        (lambda x: x * 1, lambda x: x / x * x, jnp.arange(3.0), "differs by nan"),
-        (lambda x: x * 1, lambda x: x + 1e-9, jnp.zeros(3), "differs by inf"),
+        (lambda x: x + 1, lambda x: x + 1.01, jnp.ones(3), r"3 of 3 elements.*: 2\.01 instead of 2\.0"),
+        (lambda x: x + 1, lambda x: x + 2, jnp.arange(3), r"result differs.*: 2 instead of 1"),
+        (lambda x: {"a": x / x}, lambda x: {"a": x * 0 + 1}, jnp.zeros(3), r"result\['a'\] .* not finite"),
+        (lambda x: x * 1, lambda x: x / x * x, jnp.arange(3.0), "nan instead of 0.0: not finite"),
+        (lambda x: x * 1, lambda x: x + 1e-9, jnp.zeros(3), "1e-09 instead of 0.0"),
         (lambda x: x + 1, lambda x: (x + 1)[:2], jnp.ones(3), "its type became"),
         (lambda x: x + 1, lambda x: (x + 1, x), jnp.ones(3), "its type became"),
     ],
@@ -296,11 +296,134 @@ def test_a_program_that_computes_something_else_is_not_used(monkeypatch, functio
 
 def test_rounding_and_numbers_that_are_none_are_no_difference(monkeypatch):
     x = jnp.asarray([1.0, np.nan, np.inf, -np.inf, 0.0])
-    changed(monkeypatch, (lambda x: x * (1 + 2e-5), x))
+    changed(monkeypatch, (lambda x: x * (1 + 2e-6), x))
     jitted = xla_gym.jit(lambda x: x * 1)
     jitted(x)
     assert only(jitted).chosen == "optimised"
-    assert only(jitted).difference == pytest.approx(2e-5, rel=0.1)
+    assert 0.1 < only(jitted).difference < 1
+
+
+def test_a_step_that_is_a_thousandth_too_large_is_not_used(monkeypatch):
+    # In the parameters that is less than a ten thousandth of the largest.
+    changed(monkeypatch, (lambda params, batch: train(params, batch, rate=0.1001), *state()))
+    step = xla_gym.jit(train)
+    with pytest.warns(xla_gym.XlaGymWarning, match="times what is rounding"):
+        close(jax.jit(train)(*state()), step(*state()))
+
+
+def test_results_that_agree_on_nothing_but_zero_prove_nothing(monkeypatch):
+    changed(monkeypatch, (lambda x: x * x * x, jnp.ones(3)))
+    square = xla_gym.jit(lambda x: x * x)
+    for x in (jnp.zeros(3), jnp.full(3, np.nan, jnp.float32), jnp.ones(3), jnp.zeros(3)):
+        np.testing.assert_array_equal(square(x), x * x)
+        assert only(square).status == "unverified" and only(square).chosen == "plain"
+    assert not square.verified and "proves nothing" in square.report()
+    with pytest.warns(xla_gym.XlaGymWarning, match=r"result differs in 1 of 3 elements, most at \[2\]: 8.0"):
+        np.testing.assert_array_equal(square(jnp.arange(3.0)), [0, 1, 4])
+    np.testing.assert_array_equal(square(jnp.arange(3.0)), [0, 1, 4])
+    assert only(square).status == "plain"
+
+
+def test_every_result_has_to_prove_something_and_flags_need_not(programs):
+    def several(x, y, done):
+        return x * 2, {"y": y + 0}, done & True
+
+    jitted = xla_gym.jit(several)
+    one, none, done = jnp.arange(3.0), jnp.zeros(3), jnp.asarray(False)
+    close(several(one, none, done), jitted(one, none, done))
+    assert only(jitted).status == "unverified" and only(jitted).reason.startswith("result[1]['y']: zero")
+    close(several(one, none, done), jitted(one, none, done))
+    assert only(jitted).checks == 1, "nothing new was to be learnt"
+    close(several(none, one, done), jitted(none, one, done))
+    assert jitted.verified and only(jitted).checks == 2 and only(jitted).chosen == "optimised"
+
+
+def test_unverified_calls_donate_like_others(programs):
+    step, plain = xla_gym.jit(lambda x, y: x + y, donate_argnums=0), jax.jit(lambda x, y: x + y)
+    for start in (jnp.zeros(3), jnp.zeros(3), jnp.arange(3.0), jnp.arange(3.0)):
+        given = jnp.copy(start)
+        close(plain(start, start), step(given, start))
+        assert given.is_deleted()
+    assert step.verified
+
+
+def test_measuring_what_is_rounding_uses_up_no_argument(programs, monkeypatch):
+    ran = []
+
+    def check(plain, optimised, rerun):
+        ran.extend(jax.tree.map(np.asarray, rerun(seed)) for seed in range(4))
+        return checked(plain, optimised, rerun)
+
+    checked = integration.check
+    monkeypatch.setattr(integration, "check", check)
+    step = xla_gym.jit(lambda x, n: (x * 2, n + 1), donate_argnums=(0, 1))
+    x, n = jnp.arange(1.0, 4.0), jnp.int32(1)
+    ours = step(x, n)
+    assert x.is_deleted() and n.is_deleted() and step.verified
+    assert len(ran) == 4 and all(moved[1] == 2 for moved in ran)
+    off = np.abs(ran[0][0] / np.asarray(ours[0]) - 1)
+    assert (0 < off).all() and (off < 2e-7).all()
+
+
+def test_somebody_is_told_after_many_calls_without_proof(programs):
+    def constant(x):
+        return x * 2, jnp.ones(3)
+
+    jitted = xla_gym.jit(constant)
+    with pytest.warns(xla_gym.XlaGymWarning, match=r"constant .* after 100 calls: result\[1\]") as caught:
+        for _ in range(150):
+            jitted(jnp.arange(3.0))
+    assert len(caught) == 1 and "unproven=True" in str(caught[0].message)
+    trusting = xla_gym.jit(constant, unproven=True)
+    trusting(jnp.zeros(3))
+    assert not trusting.verified, "no result at all proved anything"
+    trusting(jnp.arange(3.0))
+    assert trusting.verified
+
+
+def rare(x):
+    """The same as ``x + 1`` for what is small."""
+    return jnp.where(x > 100, x + 2, x + 1)
+
+
+@pytest.mark.parametrize("donate", [None, 0])
+def test_a_later_check_finds_what_the_first_could_not(monkeypatch, donate):
+    changed(monkeypatch, (rare, jnp.ones(3)))
+
+    def more(x):
+        return x + 1
+
+    jitted = xla_gym.jit(more, recheck=0.25, donate_argnums=donate)
+    for _ in range(3):
+        np.testing.assert_array_equal(jitted(jnp.arange(3.0)), [1, 2, 3])
+    assert jitted.verified and only(jitted).checks == 1
+    words = r"more runs as plain jax.jit .*: result differs in 1 of 3 elements, most at \[2\]: 202.0 "
+    with pytest.warns(xla_gym.XlaGymWarning, match=words):
+        np.testing.assert_array_equal(jitted(jnp.array([0.0, 100.0, 200.0])), [1, 101, 201])
+    np.testing.assert_array_equal(jitted(jnp.array([0.0, 100.0, 200.0])), [1, 101, 201])
+    assert not jitted.verified and only(jitted).status == "plain"
+
+
+def test_later_checks_come_by_the_count_of_calls(programs):
+    x = jnp.arange(3.0)
+    for share, checks in [(0, 1), (0.5, 6), (1, 10), (1e-3, 1)]:
+        jitted = xla_gym.jit(lambda x: x * 2, recheck=share)
+        for _ in range(10):
+            jitted(x)
+        assert only(jitted).checks == checks
+    with pytest.raises(ValueError, match="recheck"):
+        xla_gym.jit(lambda x: x, recheck=2)
+
+
+def test_a_program_that_uses_up_other_arguments_is_refused(programs, monkeypatch):
+    def greedy(lowered, hlo):
+        return jax.jit(lambda x: x + x, donate_argnums=0).lower(jnp.arange(3.0))
+
+    monkeypatch.setattr(integration, "replaced", greedy)
+    x = jnp.arange(3.0)
+    with pytest.warns(xla_gym.XlaGymWarning, match="donates other arguments"):
+        xla_gym.jit(lambda x: x + x)(x)
+    assert not x.is_deleted()
 
 
 def test_an_optimiser_that_fails_leaves_the_plain_function(monkeypatch):
@@ -470,3 +593,17 @@ def test_a_recipe_of_another_program_falls_back(monkeypatch):
         for _ in range(3):
             close(jnp.float32(2.0), jitted(jnp.float32(1.0)))
     assert len(caught) == 1
+
+
+def test_a_recipe_that_nobody_proved_is_used_by_request_alone(monkeypatch):
+    x = jnp.arange(3.0)
+    program = xla_gym.data.from_jax(lambda x: x + 1, x).content
+    monkeypatch.setattr(xla_gym, "apply_recipe", lambda recipe, given, force: program)
+    recipe = {"passes": ["dce"], "disabled_passes": []}
+    recipe["evidence"] = {"outputs": {"verdict": "not-comparable"}}
+    with pytest.warns(xla_gym.XlaGymWarning, match=r"not proven \(not-comparable\); unproven=True"):
+        refused = xla_gym.jit(lambda x: x + 1, recipe=recipe)
+        close(x + 1, refused(x))
+    used = xla_gym.jit(lambda x: x + 1, recipe=recipe, unproven=True)
+    close(x + 1, used(x))
+    assert only(refused).status == "plain" and used.verified

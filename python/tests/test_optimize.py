@@ -92,3 +92,110 @@ def test_wrong_files_are_named(tmp_path):
     broken.write_text(json.dumps({"version": 1}))
     with pytest.raises(xla_gym.ConfigError, match="no recipe"):
         xla_gym.apply_recipe(broken, GPT2)
+
+
+# Ctrl-C.
+
+# The search would take days: whatever comes back was stopped. The clock starts once it has begun.
+INTERRUPT = """
+import os, signal, sys, threading, time, warnings
+import xla_gym
+from xla_gym import _native
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+begin = _native.optimize_benchmark
+
+def press(after):
+    threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+def optimize_benchmark(*arguments, **settings):
+    press(3.0)
+    return begin(*arguments, **settings)
+
+_native.optimize_benchmark = optimize_benchmark
+warnings.simplefilter("always")
+"""
+FOREVER = {"budget": 10**9, "method": "random"}
+
+
+def test_control_c_ends_a_search_and_keeps_the_best(python):
+    said = python(
+        f"""{INTERRUPT}
+with warnings.catch_warnings(record=True) as caught:
+    found = xla_gym.optimize({GPT2!r}, trials=1, **{FOREVER})
+time.sleep(0.2)  # No exception is left over.
+print(found.interrupted, found.proven, found.is_default, [str(w.message) for w in caught])
+"""
+    )
+    assert said.startswith("True True False") and "best so far" in said, said
+
+
+def test_a_second_control_c_gives_the_search_up(python):
+    said = python(
+        f"""{INTERRUPT}
+warnings.showwarning = lambda *_: press(0.1)
+found = None
+try:
+    found = xla_gym.optimize("hlo-v1/gpt2/train-4l-adamw", **{FOREVER})
+except KeyboardInterrupt:
+    print(found)
+# The compiler is there for others.
+print(xla_gym.optimize("hlo-v1/mlp/nerf-forward", budget=5).interrupted)
+""".replace("press(3.0)", "press(3.0) if settings['budget'] > 5 else None")
+    )
+    assert said == "None\nFalse\n"
+
+
+def test_other_exceptions_of_signals_are_raised_at_once(python):
+    said = python(
+        f"""{INTERRUPT}
+def late(*_):
+    raise TimeoutError("late")
+
+signal.signal(signal.SIGALRM, late)
+_native.optimize_benchmark = begin
+signal.alarm(3)
+try:
+    xla_gym.optimize({GPT2!r}, **{FOREVER})
+except TimeoutError as error:
+    print(error)
+"""
+    )
+    assert said == "late\n"
+
+
+def test_control_c_during_the_first_call_of_a_function(python):
+    pytest.importorskip("jax")
+    said = python(
+        f"""{INTERRUPT}
+import jax, jax.numpy as jnp
+def step(x, w):
+    y = jnp.tanh(x @ w)
+    return y @ w.T + jnp.tanh(x @ w) @ w.T, jnp.sum(y)
+x, w = jnp.arange(12.0).reshape(3, 4), jnp.arange(20.0).reshape(4, 5) / 20
+f = xla_gym.jit(step, **{FOREVER})
+ours, theirs = f(x, w), jax.jit(step)(x, w)
+time.sleep(0.2)
+print([bool(jnp.allclose(a, b)) for a, b in zip(ours, theirs)], f.stats[0].optimise is not None)
+"""
+    )
+    assert said == "[True, True] True\n"
+
+
+# What cannot be proven.
+
+SEVERAL_DEVICES = "hlo-v1/collective/halo-exchange"
+
+
+def test_what_cannot_be_proven_is_not_the_answer(found):
+    arguments = {"budget": 60, "objective": "operations"}
+    proven = xla_gym.optimize(SEVERAL_DEVICES, **arguments, report=True)
+    assert proven.is_default and proven.proven and proven.recipe["gain"] == 1
+    assert "not proven" in proven.recipe["evidence"]["dropped"][-1]
+    for ratio in ("order", "legal"):
+        figures = proven.recipe["evidence"][ratio]
+        assert figures["result"] == figures["default"]
+    unproven = xla_gym.optimize(SEVERAL_DEVICES, **arguments, unproven=True)
+    assert not unproven.is_default and not unproven.proven and unproven.recipe["gain"] > 1
+    assert unproven.recipe["evidence"]["outputs"]["verdict"] == "not-comparable"
+    assert found.proven

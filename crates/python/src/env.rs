@@ -9,6 +9,7 @@ use crate::{
     arrays::{self, Told, parse_view},
     errors::{ConfigError, StateError, env_error},
     gate::{Owned, release},
+    inputs,
     world::PyWorld,
 };
 
@@ -93,6 +94,7 @@ impl PyEnv {
                 Some(benchmark) => env.reset_to(benchmark, seed)?,
                 None => env.reset(seed)?,
             }
+            inputs::check_episode(env)?;
             Told::of(env)
         })?;
         Ok((self.observe(py)?, told.info(py, self.env.get()?, None)?))

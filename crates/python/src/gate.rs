@@ -1,8 +1,20 @@
 //! The one gate through which every call goes that may take long.
 
-use std::{process, sync::Mutex};
+use std::{
+    panic, process,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::Duration,
+};
 
-use pyo3::prelude::*;
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyUserWarning},
+    prelude::*,
+};
 use xla_gym_engine::interrupt_if;
 use xla_gym_env::EnvError;
 
@@ -42,6 +54,53 @@ pub fn release_or<R: Send, E: Send + Raised>(
     match (result, raised) {
         (_, Some(raised)) => Err(raised),
         (result, None) => result.map_err(Raised::raised),
+    }
+}
+
+/// How often somebody looks for Ctrl-C meanwhile.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Runs `work`, which ends early with what it has when `stop` is set. Ctrl-C sets it; a second
+/// Ctrl-C, or whatever else a signal handler raises, is raised here, and `work` is left to end by
+/// itself. Says besides whether it was stopped.
+///
+/// `work` has a thread of its own: the main thread is the only one on which Python's signal handlers
+/// run, and must not sit in a wait that a signal would end together with what was found.
+pub fn stoppable<R: Send + 'static, E: Send + Raised + 'static>(
+    py: Python<'_>,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce() -> Result<R, E> + Send + 'static,
+) -> PyResult<(R, bool)> {
+    let (sender, mut receiver) = mpsc::channel();
+    let worker = thread::Builder::new().name("xla-gym search".to_owned()).spawn(move || {
+        // Nobody listens any more after a second Ctrl-C.
+        let _ = sender.send(work());
+    })?;
+    loop {
+        let received;
+        (receiver, received) = py.detach(move || {
+            let received = receiver.recv_timeout(TICK);
+            (receiver, received)
+        });
+        if let Err(raised) = py.check_signals() {
+            let first = !stop.swap(true, Ordering::Relaxed);
+            if !(first && raised.is_instance_of::<PyKeyboardInterrupt>(py)) {
+                return Err(raised);
+            }
+            let said = c"the search ends with the best so far, once that is proven; \
+                         Ctrl-C again gives it up";
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), said, 2)?;
+        }
+        match received {
+            Ok(result) => {
+                return Ok((result.map_err(Raised::raised)?, stop.load(Ordering::Relaxed)));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => match worker.join() {
+                Err(panicked) => panic::resume_unwind(panicked),
+                Ok(()) => unreachable!("it sends before it ends"),
+            },
+        }
     }
 }
 

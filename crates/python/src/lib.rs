@@ -10,6 +10,7 @@ mod arrays;
 mod env;
 mod errors;
 mod gate;
+mod inputs;
 mod library;
 mod optimize;
 mod vector;

@@ -1,18 +1,21 @@
 //! The search for better orders, and what a recipe says.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{mem, path::PathBuf, sync::Arc, time::Duration};
 
 use pyo3::{prelude::*, types::PyBytes};
 use xla_gym_agents::{Guide, TrainedPolicy};
 use xla_gym_engine::protocol::Form;
 use xla_gym_env::World;
-use xla_gym_optimize::{Judge, OptimizeError, Task, apply, explain, optimize, optimize_with_store};
+use xla_gym_optimize::{
+    Answer, Judge, OptimizeError, Plan, Task, apply, explain, optimize, optimize_with_store,
+};
 use xla_gym_recipe::{Recipe, Store, StoreLimit};
 use xla_gym_search::{Budget, Method, Policy};
 
 use crate::{
     errors::{ConfigError, optimize_error, store_error},
-    gate::release_or,
+    gate::{release, release_or, stoppable},
+    inputs,
     world::PyWorld,
 };
 
@@ -22,11 +25,14 @@ fn guide(name: &str, world: &World) -> PyResult<Guide> {
     Ok(policy.map_err(|error| ConfigError::new_err(error.to_string()))?.guide(world))
 }
 
-/// Finds the best order for a benchmark. The recipe as JSON, the program after the passes as a
-/// serialised HloModuleProto, and the report as HTML if it is wanted.
+/// What Python is told of an answer: the recipe as JSON, the program after the passes as a
+/// serialised HloModuleProto, the report as HTML if it is wanted, and whether the search was stopped.
+type Told<'py> = (String, Bound<'py, PyBytes>, Option<String>, bool);
+
+/// Finds the best order for a benchmark. Ctrl-C ends the search; the best so far is the answer.
 #[pyfunction]
 #[pyo3(signature = (world, benchmark, *, objective, method, budget, seconds, seed, trials, coreset,
-                    policy, measure, store, report))]
+                    policy, measure, store, report, unproven))]
 #[allow(clippy::too_many_arguments, reason = "called by the Python package alone, by name")]
 fn optimize_benchmark<'py>(
     py: Python<'py>,
@@ -43,7 +49,8 @@ fn optimize_benchmark<'py>(
     measure: Option<f64>,
     store: Option<PathBuf>,
     report: bool,
-) -> PyResult<(String, Bound<'py, PyBytes>, Option<String>)> {
+    unproven: bool,
+) -> PyResult<Told<'py>> {
     let world = world.world.get()?.clone();
     let by_name = Method::ALL.into_iter().find(|other| other.name() == method);
     let names = || Method::ALL.map(Method::name).join(", ");
@@ -71,26 +78,50 @@ fn optimize_benchmark<'py>(
         Some(path) => Some(Store::open(&path, StoreLimit::default()).map_err(store_error)?),
         None => None,
     };
-    let work = || -> Result<_, OptimizeError> {
+    release(py, || inputs::check(&world, benchmark))?;
+    let stop = task.stop.clone();
+    let command = format!("xla_gym.optimize(…, objective={objective:?})");
+    let work = move || -> Result<_, OptimizeError> {
         let judge = Judge::new(&world, benchmark)?;
         // A store that cannot be used costs no result.
-        let answer = match &store {
+        let mut answer = match &store {
             Some(store) => optimize_with_store(&judge, &task, store, &())?.0,
             None => optimize(&judge, &task, &())?,
         };
-        let html = if report {
-            let command = format!("xla_gym.optimize(…, objective={objective:?})");
-            Some(explain(&judge, &answer, command, &())?.html())
-        } else {
-            None
-        };
+        if !unproven {
+            drop_unproven(&judge, &mut answer);
+        }
+        let html = if report { Some(explain(&judge, &answer, command, &())?.html()) } else { None };
         let program = judge.session(&answer.plan)?.print(Form::Binary)?;
         Ok((answer.recipe, program, html))
     };
-    let (recipe, program, html) = release_or(py, work)?;
+    let ((recipe, program, html), stopped) = stoppable(py, &stop, work)?;
     let recipe =
         serde_json::to_string(&recipe).map_err(|error| ConfigError::new_err(error.to_string()))?;
-    Ok((recipe, PyBytes::new(py, &program), html))
+    Ok((recipe, PyBytes::new(py, &program), html, stopped))
+}
+
+/// Answers with the default where nobody could find out whether the result computes the same. The one
+/// place that says so here, until a task can say it.
+fn drop_unproven(judge: &Judge, answer: &mut Answer) {
+    answer.front.retain(|proven| proven.outputs.is_equal());
+    if answer.recipe.evidence.outputs.as_ref().is_none_or(|outputs| outputs.is_equal()) {
+        return;
+    }
+    let plan = mem::replace(&mut answer.plan, Plan::default_way());
+    answer.figures = answer.default;
+    let recipe = &mut answer.recipe;
+    recipe.passes.clear();
+    recipe.disabled_passes.clear();
+    recipe.gain = 1.0;
+    let evidence = &mut recipe.evidence;
+    (evidence.order, evidence.legal) = (judge.order(&answer.default), judge.legal(&answer.default));
+    (evidence.order_ratio, evidence.legal_ratio) = (evidence.order.value(), evidence.legal.value());
+    for (default, result) in evidence.figures.values_mut() {
+        *result = *default;
+    }
+    (evidence.outputs, evidence.timing) = (None, None);
+    evidence.dropped.push(format!("{plan}: not proven to compute the same"));
 }
 
 /// Does to a benchmark what a recipe says; the program after the passes, and warnings.

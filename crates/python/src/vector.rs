@@ -9,6 +9,7 @@ use crate::{
     env::{parse_action, parse_config, parse_views},
     errors::env_error,
     gate::{Owned, release},
+    inputs,
     world::PyWorld,
 };
 
@@ -89,7 +90,10 @@ impl PyVectorEnv {
     ) -> PyResult<(Observations<'py>, Bound<'py, PyList>)> {
         let envs = self.envs.get_mut()?;
         let count = envs.len();
-        release(py, || envs.reset_some(&seeds, &which))?;
+        release(py, || {
+            envs.reset_some(&seeds, &which)?;
+            (0..count).try_for_each(|index| envs.with(index, |env| inputs::check_episode(env)))
+        })?;
         Ok((self.observe(py)?, self.infos(py, &vec![None; count])?))
     }
 
@@ -108,7 +112,15 @@ impl PyVectorEnv {
     )> {
         let actions = actions.into_iter().map(parse_action).collect::<PyResult<Vec<_>>>()?;
         let envs = self.envs.get_mut()?;
-        let steps = release(py, || envs.step(&actions))?;
+        let steps = release(py, || {
+            let steps = envs.step(&actions)?;
+            for (index, step) in steps.iter().enumerate() {
+                if matches!(step, VectorStep::Began) {
+                    envs.with(index, |env| inputs::check_episode(env))?;
+                }
+            }
+            Ok(steps)
+        })?;
         let (mut rewards, mut terminated) = (Vec::new(), Vec::new());
         let (mut truncated, mut infos) = (Vec::new(), Vec::new());
         for step in steps {

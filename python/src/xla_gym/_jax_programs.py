@@ -6,6 +6,7 @@ All of this takes attributes that JAX calls private; what is missing in a versio
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -46,6 +47,17 @@ def refuse_devices(plain: Any) -> None:
         raise Refused(f"it runs on {len(devices)} devices")
     if other := {device.platform for device in devices} - {"cpu"}:
         raise Refused(f"it runs on {other.pop()}; recipes are for XLA's CPU pipeline")
+
+
+def refuse_donation(lowered: Any, other: Any, plain: Any, optimised: Any) -> None:
+    """Refuses a program that uses up other arguments, whether JAX knows of it or not."""
+    infos = [jax.tree_util.tree_leaves(each.args_info) for each in (lowered, other)]
+    donated = [[info.donated for info in each] for each in infos]
+    # As the header of a compiled module says: which result lies in the memory of which parameter.
+    headers = [each.as_text().partition("\n")[0] for each in (plain, optimised)]
+    aliases = [sorted(re.findall(r"\{([\d, ]*)\}: \((\d+), \{([\d, ]*)\}", each)) for each in headers]
+    if donated[0] != donated[1] or aliases[0] != aliases[1]:
+        raise Refused("it donates other arguments than the plain program")
 
 
 def main_of(module: Any) -> Any:

@@ -7,7 +7,11 @@
 >>> hlo = xla_gym.apply_recipe("recipe.json", "model.hlo")
 
 The same as ``xla-gym optimize`` and ``xla-gym apply``: the answer is never worse than XLA's own order by
-the objective, and is verified, compiled and run beside the original before it is given.
+the objective, and is verified, compiled and run beside the original before it is given. Where that cannot
+be done, XLA's own order is the answer.
+
+Ctrl-C ends a search, not the call: the best so far is proven and returned, with a warning at once that this
+is being done. A second Ctrl-C raises ``KeyboardInterrupt``.
 """
 
 from __future__ import annotations
@@ -36,15 +40,28 @@ class Optimized:
     """The program after the passes, as a serialised HloModuleProto."""
     html: str | None = field(default=None, repr=False)
     """The report, if it was asked for."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the search: more might have been found."""
 
     @property
     def is_default(self) -> bool:
         """Whether nothing better than XLA's own order was found."""
         return not self.recipe["passes"] and not self.recipe["disabled_passes"]
 
+    @property
+    def proven(self) -> bool:
+        """Whether the result was run beside the original and computed the same, or is XLA's own order."""
+        return self.is_default or verdict_of(self.recipe) == "equal"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the recipe."""
         Path(path).write_text(json.dumps(self.recipe, indent=2) + "\n")
+
+
+def verdict_of(recipe: Mapping[str, Any]) -> str | None:
+    """What came of running both programs, if a recipe says so."""
+    outputs = (recipe.get("evidence") or {}).get("outputs") or {}
+    return outputs.get("verdict")
 
 
 def _one_program(program: bytes | str | os.PathLike[str] | Program, normalise: bool) -> _native.World:
@@ -84,6 +101,7 @@ def optimize(
     normalise: bool = False,
     store: str | os.PathLike[str] | None = None,
     report: bool = False,
+    unproven: bool = False,
 ) -> Optimized:
     """Finds the best pass order for a program.
 
@@ -105,10 +123,12 @@ def optimize(
         normalise: Start from a normal form of the program on which passes rarely crash.
         store: A store of recipes, consulted first and given the result.
         report: Whether to explain the result in an HTML page (``html``).
+        unproven: Whether to answer also with what cannot be run beside the original, because it needs
+            several devices or random numbers of its own, say; ``proven`` is False then.
 
     """
     world = _one_program(program, normalise)
-    recipe, hlo, html = _native.optimize_benchmark(
+    recipe, hlo, html, interrupted = _native.optimize_benchmark(
         world,
         0,
         objective=objective,
@@ -122,8 +142,9 @@ def optimize(
         measure=measure,
         store=None if store is None else os.fspath(store),
         report=report,
+        unproven=unproven,
     )
-    return Optimized(json.loads(recipe), hlo, html)
+    return Optimized(json.loads(recipe), hlo, html, interrupted)
 
 
 def apply_recipe(

@@ -10,9 +10,20 @@ the program stays JAX's: arguments and results, donation, weak types, arguments 
 
 jaxlib carries another version of XLA than the engine. What the engine promises therefore counts for
 little here: before an optimised program is used, it and the plain one run on the actual arguments, and
-their results are compared. If they differ, or anything refuses before that, the function runs as plain
-``jax.jit`` and says so once, with an :class:`XlaGymWarning`. A compiler that aborts the process is
-beyond that: only what it reports can be refused.
+their results are compared. Integers must agree bit for bit, floats up to rounding, which is measured:
+by what one unit in the last place of the arguments, or another way to compile it, moves in the plain
+program's results. If they differ, or
+anything refuses before that, the function runs as plain ``jax.jit`` and says so once, with an
+:class:`XlaGymWarning`. A compiler that aborts the process is beyond that: only what it reports can be
+refused.
+
+Zeros, constants and NaN prove nothing, however well they agree. Until calls came whose results do prove
+something, for every result that is no single integer, a function is *unverified*, and its calls give the
+plain program's results. Later, one call in 1000 (``recheck``) is compared again; a difference ends the use
+of the optimised program for good. ``verified``, ``stats`` and ``report()`` say how it stands.
+
+Ctrl-C during the search of a first call ends the search, not the call, which goes on with the best so far;
+a second Ctrl-C ends the call, and the next one searches again.
 
 To put a program back into JAX's hands takes attributes that JAX calls private. Tried with jax 0.10.2,
 0.7.2 and 0.6.2; 0.5.3 has no way from HLO to StableHLO and falls back. The warning names the version.
@@ -23,6 +34,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import json
 import os
 import threading
@@ -43,13 +55,25 @@ try:
 except ImportError as error:
     raise ImportError("xla_gym.jax needs JAX: pip install 'xla-gym[jax]'") from error
 
-from xla_gym._jax_programs import Refused, again, hlo_of, private, refuse_devices, refuse_effects, replaced
+from xla_gym._jax_calls import Calls
+from xla_gym._jax_programs import (
+    Refused,
+    again,
+    hlo_of,
+    private,
+    refuse_devices,
+    refuse_donation,
+    refuse_effects,
+    replaced,
+)
+from xla_gym._jax_results import check, is_flag, moved, outputs, tells
+from xla_gym._optimize import verdict_of
 from xla_gym._timing import Comparison, Series, compare
 
 __all__ = ["Compiled", "Comparison", "Jitted", "Series", "Stats", "XlaGymWarning", "compile", "jit"]
 
-# Differences that are rounding, as a share of the largest magnitude, by the bits of a float.
-_TOLERANCE = {64: 1e-9, 32: 1e-4, 16: 2e-2, 8: 0.25}
+# After so many calls without proof, somebody should be told.
+_LONG = 100
 _DISABLE = "xla_disable_hlo_passes"
 
 
@@ -63,6 +87,8 @@ class Stats:
 
     chosen: str = "plain"
     """What runs: ``plain`` or ``optimised``."""
+    status: str = "unverified"
+    """``unverified``: nothing was proven yet; ``verified``; ``plain``: it stays plain."""
     reason: str | None = None
     """Why it is the plain one."""
     lower: float = 0.0
@@ -73,9 +99,11 @@ class Stats:
     """jaxlib's compilation of the plain program. The first one in a process also pays for start-up."""
     compile_optimised: float | None = None
     difference: float | None = None
-    """The largest difference of results, as a share of the largest magnitude."""
+    """The largest difference of results, in units of what is rounding: up to 1."""
+    checks: int = 0
+    """How often results were compared."""
     verify: float | None = None
-    """The comparison: a run of each, and copies of what is donated."""
+    """All comparisons, with the runs that measure rounding."""
     timing: Comparison | None = None
     """Run times, if ``rounds`` asked for them."""
 
@@ -88,66 +116,20 @@ class _Settings:
     force: bool
     search: dict[str, Any]
     rounds: int
+    every: int
+    """Which calls are compared again; 0: none."""
 
 
 def _optimize(program: bytes, settings: _Settings) -> tuple[dict[str, Any], bytes]:
     """A recipe for a program, and the program after its passes."""
     if settings.recipe is not None:
+        verdict = verdict_of(settings.recipe)
+        if not settings.search["unproven"] and verdict not in (None, "equal"):
+            raise Refused(f"the recipe is not proven ({verdict}); unproven=True uses it all the same")
         done = xla_gym.apply_recipe(settings.recipe, program, force=settings.force)
         return settings.recipe, done
     found = xla_gym.optimize(program, **settings.search)
     return found.recipe, found.hlo
-
-
-class _Calls:
-    """A jitted function, and what distinguishes calls of it."""
-
-    def __init__(self, fn: Callable[..., Any], options: Mapping[str, Any]) -> None:
-        self.name = getattr(fn, "__name__", None) or type(fn).__name__
-        self.jitted = jax.jit(fn, **options)
-        self.options = dict(options.get("compiler_options") or {})
-        self.static_numbers, self.static_names = _static(
-            fn, options.get("static_argnums"), options.get("static_argnames")
-        )
-
-    def split(self, args: Any, kwargs: Any) -> tuple[Any, Any, Hashable]:
-        """Arguments that are data, and the values of those that are not."""
-        if not self.static_numbers and not self.static_names:
-            return args, kwargs, None
-        numbers = {n + len(args) if n < 0 else n for n in self.static_numbers}
-        static = [(i, type(a), a) for i, a in enumerate(args) if i in numbers]
-        named = [(k, type(v), v) for k, v in sorted(kwargs.items()) if k in self.static_names]
-        data = tuple(a for i, a in enumerate(args) if i not in numbers)
-        return data, {k: v for k, v in kwargs.items() if k not in self.static_names}, (*static, *named)
-
-    def signature(self, args: Any, kwargs: Any) -> Hashable | None:
-        """What a compiled program depends on; ``None`` where JAX must see the call itself."""
-        if _config().jax_disable_jit or not _outside_of_traces():
-            return None
-        data, named, static = self.split(args, kwargs)
-        leaves, tree = jax.tree_util.tree_flatten((data, named))
-        several = jax.device_count() > 1
-        kinds: list[Any] = []
-        for leaf in leaves:
-            if isinstance(leaf, jax.Array):
-                if isinstance(leaf, jax.core.Tracer):
-                    return None
-                # Arrays of random keys have no weak types.
-                kind: Hashable = (leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False))
-                kinds.append((kind, leaf.sharding, leaf.committed) if several else kind)
-            elif isinstance(leaf, np.ndarray | np.generic):
-                kinds.append((leaf.shape, leaf.dtype, False))
-            elif isinstance(leaf, jax.ShapeDtypeStruct):
-                kinds.append((leaf.shape, leaf.dtype, leaf.weak_type))
-            else:
-                # Python's numbers; what is none of these JAX refuses in its own words.
-                kinds.append(type(leaf))
-        key = (tree, tuple(kinds), static, _context())
-        try:
-            hash(key)
-        except TypeError:
-            return None
-        return key
 
 
 class Compiled:
@@ -157,11 +139,12 @@ class Compiled:
     """
 
     def __init__(
-        self, calls: _Calls, key: Hashable, settings: _Settings, args: Any, kwargs: Any, warn: Any
+        self, calls: Calls, key: Hashable, settings: _Settings, args: Any, kwargs: Any, warn: Any
     ) -> None:
         self._calls, self._key, self._settings, self._warn = calls, key, settings, warn
         self._lock = threading.RLock()
-        self._verified = False
+        self._numbers = itertools.count(1)
+        self._waiting: set[str] | None = None
         self.recipe: dict[str, Any] | None = None
         self.hlo: bytes | None = None
         self.stats = Stats()
@@ -172,9 +155,9 @@ class Compiled:
         self.stats.lower = time.perf_counter() - start
         self._donated = [info.donated for info in jax.tree_util.tree_leaves(self._lowered.args_info)]
         self._optimised_lowered: Any = None
-        self._run: Callable[..., Any] | None = None
         self.plain: Any = None
         self.optimised: Any = None
+        self._otherwise: Any = None
         self._guard(self._prepare, traced)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -190,34 +173,64 @@ class Compiled:
 
     def call(self, args: Any, kwargs: Any) -> Any:
         """Runs the function on arguments whose signature is known to be right."""
-        if not self._verified:
-            self.verify(*args, **kwargs)
-        if self._run is None:
+        status = self.stats.status
+        if status == "plain":
             return self._calls.jitted(*args, **kwargs)
         data, named, _ = self._calls.split(args, kwargs)
-        return self._run(*data, **named)
+        number, every = next(self._numbers), self._settings.every
+        if status == "unverified":
+            return self._call_unverified(number, data, named)
+        if every and number % every == 0:
+            return self._call_again(data, named)
+        return self.optimised(*data, **named)
 
-    def verify(self, *args: Any, **kwargs: Any) -> None:
-        """Compares the results of both programs, unless that was done; the first call does."""
-        with self._lock:
-            if not self._verified:
-                self._guard(self._verify, *self._calls.split(args, kwargs)[:2])
-                self._verified = True
+    def _call_unverified(self, number: int, data: Any, named: Any) -> Any:
+        kept = self._guard(self._spared, data, named)
+        result = self.plain(*data, **named)
+        if kept is not None:
+            self._guard(self._verify, kept, result)
+        if number == _LONG and self.stats.status == "unverified":
+            said = f"{self._calls.name} runs as plain jax.jit after {number} calls: {self.stats.reason}"
+            self._warn(f"{said}; unproven=True would do with less")
+        return result
 
-    def _guard(self, step: Callable[..., None], *arguments: Any) -> None:
+    def _call_again(self, data: Any, named: Any) -> Any:
+        kept = self._guard(self._spared, data, named)
+        theirs = None if kept is None else self._guard(self._apply, self.plain, *kept)
+        if theirs is None:
+            return self.plain(*data, **named)
+        ours = self.optimised(*data, **named)
+        self._guard(self._compare, kept, theirs, ours)
+        return ours if self.verified else theirs
+
+    @property
+    def verified(self) -> bool:
+        """Whether results that prove something agreed, and none disagreed since."""
+        return self.stats.status == "verified"
+
+    def verify(self, *args: Any, **kwargs: Any) -> bool:
+        """Compares the results of both programs on these arguments, unless they are verified; calls do."""
+        if self.stats.status == "unverified":
+            kept = self._guard(self._spared, *self._calls.split(args, kwargs)[:2])
+            plain = None if kept is None else self._guard(self._apply, self.plain, *kept)
+            if plain is not None:
+                self._guard(self._verify, kept, plain)
+        return self.verified
+
+    def _guard(self, step: Callable[..., Any], *arguments: Any) -> Any:
         """Takes a step towards the optimised program; whatever refuses leaves the plain one."""
         try:
-            step(*arguments)
+            return step(*arguments)
         except xla_gym.ConfigError:
             raise  # A mistake in the settings is not to be smoothed over.
         except Exception as error:
             reason = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
             self._stay_plain(reason)
             self._warn(f"{self._calls.name} runs as plain jax.jit (jax {jax.__version__}): {reason}")
+            return None
 
     def _stay_plain(self, reason: str) -> None:
-        self._run, self._verified = None, True
-        self.stats.chosen, self.stats.reason = "plain", reason
+        self.stats.chosen, self.stats.status, self.stats.reason = "plain", "plain", reason
 
     def _prepare(self, traced: Any) -> None:
         refuse_effects(traced, self._lowered)
@@ -237,25 +250,56 @@ class Compiled:
         start = time.perf_counter()
         self.optimised = self._optimised_lowered.compile(self._compiler_options())
         self.stats.compile_optimised = time.perf_counter() - start
+        refuse_donation(self._lowered, self._optimised_lowered, self.plain, self.optimised)
+        self.stats.reason = "nothing was compared yet"
 
     def _compiler_options(self) -> dict[str, Any]:
         mine = self.recipe["disabled_passes"] if self.recipe else []
         theirs = str(self._calls.options.get(_DISABLE, "")).split(",")
         return {_DISABLE: ",".join(dict.fromkeys(filter(None, [*theirs, *mine])))}
 
-    def _verify(self, data: Any, named: Any) -> None:
-        if self.optimised is None:
-            return
+    def _verify(self, kept: Any, plain: Any) -> None:
+        """Compares where that may prove something; the first time it does so in any case."""
+        with self._lock:
+            if self.stats.status != "unverified":
+                return
+            results = {name: values for name, values in outputs(plain).items() if values.size}
+            if self._waiting is not None and not any(tells(results[name]) for name in self._waiting):
+                return
+            silent = self._compare(kept, plain, self._apply(self.optimised, *kept))
+            self._waiting = silent if self._waiting is None else self._waiting & silent
+            # Nobody waits for a flag, unless there is nothing else.
+            missing = {name for name in self._waiting if not is_flag(results[name])}
+            strict = not self._settings.search["unproven"]
+            if (strict and missing) or (results and self._waiting == set(results)):
+                names = ", ".join(sorted(missing or self._waiting))
+                self.stats.reason = f"{names}: zero, constant or not finite so far, which proves nothing"
+                return
+            if self._settings.rounds:
+                timing = self.stats.timing = self._timed(*kept, self._settings.rounds)
+                if timing.speedup < 1 and not timing.within_noise:
+                    raise Refused(f"the optimised program is slower here: {timing}")
+            self.stats.chosen, self.stats.status, self.stats.reason = "optimised", "verified", None
+
+    def _compare(self, kept: Any, plain: Any, optimised: Any) -> set[str]:
+        """Refuses results that differ; the names of those that prove nothing."""
         start = time.perf_counter()
-        plain, optimised = (self._apply(run, data, named) for run in (self.plain, self.optimised))
-        self.stats.difference = _difference(plain, optimised)
-        self.stats.verify = time.perf_counter() - start
-        if self._settings.rounds:
-            timing = self.stats.timing = self._timed(data, named, self._settings.rounds)
-            if timing.speedup < 1 and not timing.within_noise:
-                raise Refused(f"the optimised program is slower here: {timing}")
-        self._run = self.optimised
-        self.stats.chosen = "optimised"
+        self.stats.checks += 1
+        checked = check(plain, optimised, lambda seed: self._rerun(seed, kept))
+        self.stats.difference = max(self.stats.difference or 0.0, checked.difference)
+        self.stats.verify = (self.stats.verify or 0.0) + time.perf_counter() - start
+        return set(checked.silent)
+
+    def _rerun(self, seed: int, kept: Any) -> Any:
+        """Runs the plain program on arguments that are moved a little, by turns in two ways.
+
+        As it is, and compiled with every conversion in its place and without the passes that the recipe
+        replaces: what XLA is free to do moves results as well.
+        """
+        if self._otherwise is None:
+            options = {"xla_allow_excess_precision": False} | self._compiler_options()
+            self._otherwise = again(self._lowered).compile(options)
+        return self._apply(self._otherwise if seed % 2 else self.plain, *moved(kept, seed))
 
     def _spared(self, data: Any, named: Any) -> tuple[Any, Any]:
         """The arguments, with copies for those that a run would use up."""
@@ -316,6 +360,8 @@ class Compiled:
         """What happened, in a few lines."""
         stats = self.stats
         lines = [f"{self._calls.name}: {stats.chosen}" + (f" ({stats.reason})" if stats.reason else "")]
+        if stats.status == "unverified":
+            lines[0] += ", unverified"
         if self.recipe is not None:
             lines.append(
                 f"  recipe: {len(self.recipe['passes'])} passes, "
@@ -325,7 +371,8 @@ class Compiled:
         times |= {"compile optimised": stats.compile_optimised, "verify": stats.verify}
         lines.append("  " + ", ".join(f"{k} {v:.3f} s" for k, v in times.items() if v is not None))
         if stats.difference is not None:
-            lines.append(f"  largest difference of results: {stats.difference:.1e} of the magnitude")
+            times = f"{stats.checks} time{'s' if stats.checks > 1 else ''}"
+            lines.append(f"  compared {times}: differences up to {stats.difference:.1e} of what is rounding")
         if stats.timing is not None:
             lines.append(f"  run time: {stats.timing}")
         return "\n".join(lines)
@@ -336,7 +383,7 @@ class Jitted:
 
     def __init__(self, fn: Callable[..., Any], settings: _Settings, options: Mapping[str, Any]) -> None:
         functools.update_wrapper(self, fn)
-        self._calls, self._settings = _Calls(fn, options), settings
+        self._calls, self._settings = Calls(fn, options), settings
         self._known: dict[Hashable, Compiled] = {}
         self._warned: set[str] = set()
         self._lock = threading.RLock()
@@ -380,6 +427,11 @@ class Jitted:
         return self.compiled(*args, **kwargs).benchmark(*args, rounds=rounds, **kwargs)
 
     @property
+    def verified(self) -> bool:
+        """Whether it was called, and the optimised program runs for every signature that came."""
+        return bool(self._known) and all(known.verified for known in self._known.values())
+
+    @property
     def stats(self) -> list[Stats]:
         """What happened, for each signature in the order of their first calls."""
         return [known.stats for known in self._known.values()]
@@ -405,6 +457,8 @@ def jit(
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
     rounds: int = 0,
+    recheck: float = 1e-3,
+    unproven: bool = False,
     **jit_options: Any,
 ) -> Any:
     """``jax.jit`` with the passes of XLA in a better order. Also a decorator.
@@ -419,17 +473,24 @@ def jit(
         method: how to search.
         seed: its luck.
         store: where the best that is known is kept.
-        rounds: how often to time both programs at the first call; the slower one is not used. 0: never.
+        rounds: how often to time both programs once they are verified; the slower one is not used. 0: never.
+        recheck: the share of later calls whose results are compared again: of every signature each 1000th,
+            say. Such a call takes at least two runs, and copies of what is donated. 0: none.
+        unproven: whether to use also what the search, or whoever made the recipe, could not prove, and what
+            is verified for some results only, because others are constant. All must agree nevertheless.
         **jit_options: those of ``jax.jit``: ``static_argnums``, ``donate_argnums`` and so on.
 
     """
     if recipe is not None and (budget is not None or seconds is not None):
         raise ValueError("recipe leaves nothing to search for: give it, or a budget")
+    if not 0 <= recheck <= 1:
+        raise ValueError(f"recheck is a share of calls, from 0 to 1, not {recheck}")
     search: dict[str, Any] = {"objective": objective, "method": method, "seed": seed, "seconds": seconds}
-    search |= {"store": store} | ({} if budget is None else {"budget": budget})
+    search |= {"store": store, "unproven": unproven} | ({} if budget is None else {"budget": budget})
     if isinstance(recipe, str | os.PathLike):
         recipe = dict(json.loads(Path(recipe).read_text()))
-    settings = _Settings(None if recipe is None else dict(recipe), force, search, rounds)
+    every = round(1 / recheck) if recheck else 0
+    settings = _Settings(None if recipe is None else dict(recipe), force, search, rounds, every)
     if fn is None:
         return lambda function: Jitted(function, settings, jit_options)
     return Jitted(fn, settings, jit_options)
@@ -451,47 +512,6 @@ def compile(
     return compiled
 
 
-def _static(fn: Callable[..., Any], numbers: Any, names: Any) -> tuple[tuple[int, ...], frozenset[str]]:
-    """Static arguments by position and by name; like JAX, each says the other if only one is given."""
-    by_number = () if numbers is None else (numbers,) if isinstance(numbers, int) else tuple(numbers)
-    by_name = () if names is None else (names,) if isinstance(names, str) else tuple(names)
-    if (numbers is None) != (names is None):
-        try:
-            parameters = list(inspect.signature(fn).parameters.values())
-        except (TypeError, ValueError):
-            parameters = []
-        both_ways = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        open_to_both = [(i, p.name) for i, p in enumerate(parameters) if p.kind == both_ways]
-        wanted = {n + len(parameters) if n < 0 else n for n in by_number}
-        by_name = by_name or tuple(name for i, name in open_to_both if i in wanted)
-        by_number = by_number or tuple(i for i, name in open_to_both if name in by_name)
-    return by_number, frozenset(by_name)
-
-
-def _outside_of_traces() -> bool:
-    """Whether no transformation is under way: inside one, even constants belong to its program."""
-    try:
-        from jax._src.core import trace_state_clean
-    except ImportError:  # Tracers among the arguments still tell most of it.
-        return True
-    return trace_state_clean()
-
-
-def _config() -> Any:
-    """The settings of JAX, whose types know nothing of them."""
-    return jax.config
-
-
-def _context() -> Hashable:
-    """The settings of JAX that a program depends on."""
-    config = _config()
-    try:
-        from jax._src.config import trace_context
-    except ImportError:
-        return (config.jax_enable_x64, config.jax_default_matmul_precision, config.jax_default_device)
-    return (trace_context(), config.jax_default_device)
-
-
 def _outside() -> int:
     """The level of the stack at which the caller of this module stands, for warnings."""
     level, frame = 1, inspect.currentframe()
@@ -499,35 +519,3 @@ def _outside() -> int:
     while frame is not None and frame.f_code.co_filename == __file__:
         level, frame = level + 1, frame.f_back
     return level
-
-
-def _difference(plain: Any, optimised: Any) -> float:
-    """The largest difference of results, as a share of the largest magnitude; refuses what is no rounding."""
-    largest = 0.0
-    named = jax.tree_util.tree_leaves_with_path(plain)
-    for (path, one), other in zip(named, jax.tree_util.tree_leaves(optimised), strict=True):
-        where = f"result{jax.tree_util.keystr(path)}"
-        if (one.shape, one.dtype) != (other.shape, other.dtype):
-            raise Refused(f"{where} is {other.dtype}{other.shape} instead of {one.dtype}{one.shape}")
-        if jax.dtypes.issubdtype(one.dtype, jax.dtypes.prng_key):
-            one, other = jax.random.key_data(one), jax.random.key_data(other)
-        if not jax.numpy.issubdtype(one.dtype, jax.numpy.inexact):
-            if not np.array_equal(np.asarray(one), np.asarray(other)):
-                raise Refused(f"{where} differs from that of the plain program")
-            continue
-        wide = np.complex128 if jax.numpy.issubdtype(one.dtype, jax.numpy.complexfloating) else np.float64
-        left, right = np.asarray(one).astype(wide), np.asarray(other).astype(wide)
-        finite = np.isfinite(left)
-        if not np.array_equal(left[~finite], right[~finite], equal_nan=True):
-            raise Refused(f"{where} is not finite elsewhere than in the plain program")
-        if not finite.any():
-            continue
-        distance = np.abs(left[finite] - right[finite]).max()
-        magnitude = np.abs(left[finite]).max()
-        # Not a number where the optimised result is none: no comparison holds then.
-        share = float(distance / magnitude) if magnitude else (0.0 if distance == 0 else np.inf)
-        tolerance = _TOLERANCE[max(8, jax.numpy.finfo(one.dtype).bits)]
-        if not share <= tolerance:
-            raise Refused(f"{where} differs by {share:.1e} of its magnitude; {tolerance:.0e} is rounding")
-        largest = max(largest, share)
-    return largest
