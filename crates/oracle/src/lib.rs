@@ -191,7 +191,8 @@ impl Report {
         Report::without_trials(Verdict::Rejected { reason })
     }
 
-    pub(crate) fn without_trials(verdict: Verdict) -> Report {
+    /// Of a comparison for which nothing ran.
+    pub fn without_trials(verdict: Verdict) -> Report {
         Report {
             verdict,
             trials: 0,

@@ -1,14 +1,12 @@
 //! The search for better orders, and what a recipe says.
 
-use std::{mem, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use pyo3::{prelude::*, types::PyBytes};
 use xla_gym_agents::{Guide, TrainedPolicy};
 use xla_gym_engine::protocol::Form;
 use xla_gym_env::World;
-use xla_gym_optimize::{
-    Answer, Judge, OptimizeError, Plan, Task, apply, explain, optimize, optimize_with_store,
-};
+use xla_gym_optimize::{Judge, OptimizeError, Task, apply, explain, optimize, optimize_with_store};
 use xla_gym_recipe::{Recipe, Store, StoreLimit};
 use xla_gym_search::{Budget, Method, Policy};
 
@@ -69,6 +67,7 @@ fn optimize_benchmark<'py>(
         trials: trials.max(1),
         coreset,
         measuring: duration("measure", measure)?,
+        unproven,
         ..Task::default()
     };
     if budget.is_none() && seconds.is_none() {
@@ -84,13 +83,10 @@ fn optimize_benchmark<'py>(
     let work = move || -> Result<_, OptimizeError> {
         let judge = Judge::new(&world, benchmark)?;
         // A store that cannot be used costs no result.
-        let mut answer = match &store {
+        let answer = match &store {
             Some(store) => optimize_with_store(&judge, &task, store, &())?.0,
             None => optimize(&judge, &task, &())?,
         };
-        if !unproven {
-            drop_unproven(&judge, &mut answer);
-        }
         let html = if report { Some(explain(&judge, &answer, command, &())?.html()) } else { None };
         let program = judge.session(&answer.plan)?.print(Form::Binary)?;
         Ok((answer.recipe, program, html))
@@ -99,29 +95,6 @@ fn optimize_benchmark<'py>(
     let recipe =
         serde_json::to_string(&recipe).map_err(|error| ConfigError::new_err(error.to_string()))?;
     Ok((recipe, PyBytes::new(py, &program), html, stopped))
-}
-
-/// Answers with the default where nobody could find out whether the result computes the same. The one
-/// place that says so here, until a task can say it.
-fn drop_unproven(judge: &Judge, answer: &mut Answer) {
-    answer.front.retain(|proven| proven.outputs.is_equal());
-    if answer.recipe.evidence.outputs.as_ref().is_none_or(|outputs| outputs.is_equal()) {
-        return;
-    }
-    let plan = mem::replace(&mut answer.plan, Plan::default_way());
-    answer.figures = answer.default;
-    let recipe = &mut answer.recipe;
-    recipe.passes.clear();
-    recipe.disabled_passes.clear();
-    recipe.gain = 1.0;
-    let evidence = &mut recipe.evidence;
-    (evidence.order, evidence.legal) = (judge.order(&answer.default), judge.legal(&answer.default));
-    (evidence.order_ratio, evidence.legal_ratio) = (evidence.order.value(), evidence.legal.value());
-    for (default, result) in evidence.figures.values_mut() {
-        *result = *default;
-    }
-    (evidence.outputs, evidence.timing) = (None, None);
-    evidence.dropped.push(format!("{plan}: not proven to compute the same"));
 }
 
 /// Does to a benchmark what a recipe says; the program after the passes, and warnings.

@@ -84,7 +84,9 @@ pub fn encode_believable(recipe: &Recipe) -> Result<String, Doubt> {
 fn check_outputs(recipe: &Recipe) -> Result<(), Doubt> {
     let reason = match recipe.evidence.outputs.as_ref().map(|report| &report.verdict) {
         Some(Verdict::Equal) => return Ok(()),
-        Some(Verdict::Different { .. } | Verdict::OtherSignature { .. }) => return Err(Doubt::Different),
+        Some(Verdict::Different { .. } | Verdict::OtherSignature { .. }) => {
+            return Err(Doubt::Different);
+        }
         Some(Verdict::Rejected { reason }) => {
             return Err(Doubt::Rejected { reason: reason.clone() });
         }

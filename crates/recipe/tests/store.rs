@@ -6,7 +6,7 @@ use std::{fs, path::Path, thread};
 
 use common::{ENGINE, OBJECTIVE, best, id, open, open_with, place, recipe, verdict};
 use rusqlite::Connection;
-use xla_gym_oracle::{Difference, Verdict};
+use xla_gym_oracle::{Difference, Precision, Verdict};
 use xla_gym_recipe::{Doubt, Recipe, Store, StoreError, StoreLimit, VERSION};
 
 #[test]
@@ -101,6 +101,7 @@ fn what_is_not_believable_is_refused() {
         assert!(matches!(doubt(&recipe(1, gain, 1)), Doubt::Gain { .. }), "{gain}");
     }
     let difference = Difference {
+        precision: Precision::Own,
         output: 0,
         dtype: "f32".to_owned(),
         element: 0,
