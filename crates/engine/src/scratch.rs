@@ -76,10 +76,15 @@ impl Scratch {
     }
 
     /// Copies the program with all floating point in the widest type, with the names of the decisions
-    /// that its two last outputs report if that was asked for.
-    pub fn promote(&mut self, decisions: bool) -> Result<(ProgramId, Vec<String>), EngineError> {
+    /// that its two last outputs report if that was asked for. With a nudge, constants are moved by one
+    /// unit in the last place.
+    pub fn promote(
+        &mut self,
+        decisions: bool,
+        nudge: Option<u64>,
+    ) -> Result<(ProgramId, Vec<String>), EngineError> {
         let doing = "raising the precision";
-        match self.ask(&Request::Promote { program: self.program, decisions }, doing)? {
+        match self.ask(&Request::Promote { program: self.program, decisions, nudge }, doing)? {
             Reply::Promoted { program, decisions } => Ok((program, decisions)),
             other => Err(unexpected(doing, &other)),
         }

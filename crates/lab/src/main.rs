@@ -8,6 +8,7 @@ mod demonstrations;
 mod ensemble;
 mod episodes;
 mod evaluate;
+mod false_alarms;
 mod fuzz;
 mod graphs;
 mod headroom;
@@ -40,6 +41,7 @@ enum Command {
     /// Random pass orders on random graphs: what fails, and whether what is left still computes
     /// the same.
     Episodes(episodes::Args),
+    FalseAlarms(false_alarms::Args),
     /// Broken files into the loader.
     Fuzz(fuzz::Args),
     /// What the engine client adds to the passes' own time.
@@ -78,6 +80,7 @@ fn main() -> Result<()> {
     match command {
         Command::PassTable(args) => pass_table::run(args),
         Command::Episodes(args) => episodes::run(args),
+        Command::FalseAlarms(args) => false_alarms::run(args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::Overhead(args) => overhead::run(args),
         Command::Throughput(args) => throughput::run(args),

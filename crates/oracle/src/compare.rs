@@ -10,6 +10,9 @@ use crate::noise::{Expected, distance};
 /// moves results as noise does, and a sample of noise is a little less than the most that occurs.
 pub const FACTOR: f64 = 16.0;
 
+/// The same in higher precision, where all noise is that of inputs and constants.
+pub const HIGHER_FACTOR: f64 = 32.0;
+
 /// So many times the mean noise the mean error of an output may be.
 pub const MEAN_FACTOR: f64 = 4.0;
 
@@ -160,6 +163,10 @@ impl Tally {
     ) {
         let element = Element::of(&got.dtype);
         let values = element.values(&got.bytes);
+        let (factor, mean_factor) = match self.precision {
+            Precision::Own => (FACTOR, MEAN_FACTOR),
+            Precision::Higher => (HIGHER_FACTOR, MEAN_FACTOR * HIGHER_FACTOR / FACTOR),
+        };
         let largest = element.float().map_or(f64::INFINITY, |format| format.largest());
         let (mut wrong, mut worst) = (0u64, None::<(usize, f64)>);
         let (mut errors, mut sizes, mut units, mut count) = (0.0, 0.0, 0.0, 0u64);
@@ -175,7 +182,7 @@ impl Tally {
                 self.numbers[output] = true;
             }
             let apart = distance(center, value);
-            let excess = (apart / (FACTOR * f64::from(unit))).min(f64::MAX);
+            let excess = (apart / (factor * f64::from(unit))).min(f64::MAX);
             let jumps = jumps.get(place).is_some_and(|jumps| *jumps);
             if excess <= 1.0 && center.is_finite() && !jumps {
                 errors += apart * apart;
@@ -207,7 +214,7 @@ impl Tally {
         let root = |sum: f64| (sum / count.max(1) as f64).sqrt();
         let (error, size) = (root(errors), root(sizes).max(f64::MIN_POSITIVE));
         // Many elements that are each a little too far off are as telling as one that is far off.
-        let allowed = MEAN_FACTOR * noise.max(root(units) / 4.0);
+        let allowed = mean_factor * noise.max(root(units) / 4.0);
         if count >= 16 && error > allowed && tolerated {
             self.note(output, got, place, (center[place], values[place]), error / allowed, count);
         }

@@ -41,9 +41,9 @@ impl Style {
         Style::Negative,
     ];
 
-    /// Whether many values are exactly equal, which is the point of it.
+    /// Whether many values are exactly equal, which is the point of it and which a nudge would undo.
     pub fn has_ties(self) -> bool {
-        matches!(self, Style::Ties | Style::Equal)
+        self == Style::Ties
     }
 
     /// The style of a trial.

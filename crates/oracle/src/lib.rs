@@ -27,7 +27,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use xla_gym_engine::{EngineError, Session};
 
-pub use compare::{Accuracy, Compared, Difference, FACTOR, MEAN_FACTOR, Precision};
+pub use compare::{Accuracy, Compared, Difference, FACTOR, HIGHER_FACTOR, MEAN_FACTOR, Precision};
 pub use inputs::{Style, inputs, too_large, typical_inputs};
 pub use reference::Reference;
 

@@ -75,19 +75,34 @@ impl Ready {
 struct Precise {
     ready: Ready,
     decisions: Vec<String>,
+    /// The same with its constants moved by one unit in the last place.
+    moved: Option<Compiled>,
 }
 
 impl Precise {
     fn new(
         mut scratch: Scratch,
-        decisions: bool,
+        original: bool,
         executor: Executor,
         without: &[String],
     ) -> Result<Precise, EngineError> {
-        let (program, decisions) = scratch.promote(decisions)?;
+        let (program, decisions) = scratch.promote(original, None)?;
         let options = CompileOptions { disable: without.to_vec(), executor, quick: true };
         let compiled = scratch.compile_program(program, &options)?;
-        Ok(Precise { ready: Ready { scratch, compiled }, decisions })
+        let mut moved = None;
+        if original {
+            let (program, _) = scratch.promote(false, Some(0))?;
+            moved = Some(scratch.compile_program(program, &options)?);
+        }
+        Ok(Precise { ready: Ready { scratch, compiled }, decisions, moved })
+    }
+
+    /// Outputs with inputs and constants moved by one unit in the last place.
+    fn run_moved(&mut self, inputs: &InputSet, nudge: u64) -> Result<Vec<Array>, EngineError> {
+        let compiled = self.moved.unwrap_or(self.ready.compiled);
+        let scratch = &mut self.ready.scratch;
+        scratch.make_inputs(&compiled, &nudged(&widened(inputs), nudge))?;
+        Ok(scratch.execute(&compiled, 1, true)?.1)
     }
 
     /// Outputs, and for each decision whether it was ever true and ever false.
@@ -378,7 +393,17 @@ impl Known {
             precise: None,
             notes: Vec::new(),
         };
-        match precise.transpose() {
+        let precise = precise.transpose().and_then(|precise| runs.tried(precise));
+        // What the interpreter does not take can still be compiled.
+        let (precise, executor) = match precise {
+            Err(error) if is_about_the_program(&error) && executor == Executor::Interpreter => {
+                let scratch = session.scratch()?;
+                let compiled = Precise::new(scratch, true, Executor::Compiled, without);
+                (compiled.and_then(|precise| runs.tried(Some(precise))), Executor::Compiled)
+            }
+            precise => (precise, executor),
+        };
+        match precise {
             Ok(precise) => runs.precise = precise,
             Err(error) if is_about_the_program(&error) => {
                 runs.notes.push(format!("it cannot be had in higher precision: {error}"));
@@ -474,6 +499,16 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
+    /// The program in higher precision, if it runs on ordinary inputs.
+    fn tried(&self, precise: Option<Precise>) -> Result<Option<Precise>, EngineError> {
+        let Some(mut precise) = precise else { return Ok(None) };
+        if !self.is_random() {
+            let inputs = inputs(self.signature, 0, 0, Style::Typical, false);
+            precise.run(&inputs, self.signature.outputs.len())?;
+        }
+        Ok(Some(precise))
+    }
+
     fn is_random(&self) -> bool {
         !self.signature.random.is_empty()
     }
@@ -565,7 +600,7 @@ impl Runs<'_> {
             sides = seen;
             let mut moved = Vec::new();
             for nudge in 1..=nudges {
-                moved.push(program.run(&nudged(inputs, nudge), outputs)?.0);
+                moved.push(program.run_moved(inputs, nudge)?);
             }
             precise = Some((center, moved));
         }

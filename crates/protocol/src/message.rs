@@ -112,6 +112,9 @@ pub enum Request {
         program: ProgramId,
         /// Whether it also reports which decisions fell on which side.
         decisions: bool,
+        /// If set, every float constant is moved by one unit in the last place of its own type, up or
+        /// down by this number: passes compute with constants, and round them.
+        nudge: Option<u64>,
     },
     /// Makes a program ready to run; answered by [`Reply::Compiled`].
     Compile {

@@ -87,11 +87,13 @@ pub trait Compiler {
     }
 
     /// Copies the program with all floating point in the widest type. If asked, the copy has two
-    /// more outputs, that say which decisions were ever true and ever false; their names.
+    /// more outputs, that say which decisions were ever true and ever false; their names. If asked,
+    /// its constants are moved by one unit in the last place.
     fn promote(
         &mut self,
         _: &Self::Program,
         _decisions: bool,
+        _nudge: Option<u64>,
     ) -> Result<(Self::Program, Vec<String>), Failure> {
         Err(unsupported("programs of higher precision"))
     }

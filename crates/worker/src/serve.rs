@@ -246,9 +246,9 @@ impl<C: Compiler> Server<C> {
                 let (compiler, program) = self.program(program)?;
                 Reply::Signature(compiler.signature(program)?)
             }
-            Request::Promote { program, decisions } => {
+            Request::Promote { program, decisions, nudge } => {
                 let (compiler, program) = self.program(program)?;
-                let (promoted, decisions) = compiler.promote(program, decisions)?;
+                let (promoted, decisions) = compiler.promote(program, decisions, nudge)?;
                 Reply::Promoted { program: self.insert(promoted), decisions }
             }
             Request::Compile { program, options } => {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "xla-gym-xla-shim/src/lib.rs.h"
 #include "xla/hlo/ir/hlo_casting_utils.h"
@@ -48,8 +49,15 @@ void widen(Shape* shape) {
 // What is defined by the bits of its operands, or works only in its own type.
 bool keeps_its_type(const HloInstruction& instruction) {
   switch (instruction.opcode()) {
-    case HloOpcode::kBitcastConvert:
     case HloOpcode::kCustomCall:
+      return !absl::c_linear_search(
+          std::initializer_list<absl::string_view>{"Eigh", "Qr",
+                                                   "ProductOfElementaryHouseholderReflectors",
+                                                   "Sharding", "SPMDFullToShardShape",
+                                                   "SPMDShardToFullShape"},
+          instruction.custom_call_target());
+    case HloOpcode::kBitcastConvert:
+    case HloOpcode::kFft:
     case HloOpcode::kRng:
     case HloOpcode::kReducePrecision:
     case HloOpcode::kStochasticConvert:
@@ -96,10 +104,29 @@ void fence(HloInstruction* instruction, absl::flat_hash_set<const HloInstruction
   if (root) computation->set_root_instruction(wide, true);
 }
 
-void widen_constant(HloInstruction* constant) {
+// Numbers that have nothing to do with one another (a step of SplitMix64).
+uint64_t mixed(uint64_t number) {
+  number += 0x9e3779b97f4a7c15;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
+// Moves every number by one unit in the last place of the type that it had.
+void nudge_constant(xla::Literal& literal, PrimitiveType had, uint64_t seed) {
+  if (literal.shape().element_type() != xla::F64) return;
+  const double unit = had == xla::BF16 ? 0x1p-8 : had == xla::F16 ? 0x1p-11 : 0x1p-24;
+  for (double& value : literal.data<double>()) {
+    seed = mixed(seed);
+    value *= seed & 1 ? 1 + unit : 1 - unit;
+  }
+}
+
+void widen_constant(HloInstruction* constant, uint64_t nudge) {
   HloComputation* computation = constant->parent();
-  xla::Literal literal =
-      value_or_throw(constant->literal().Convert(wider(constant->shape().element_type())));
+  const PrimitiveType had = constant->shape().element_type();
+  xla::Literal literal = value_or_throw(constant->literal().Convert(wider(had)));
+  if (nudge != 0) nudge_constant(literal, had, nudge);
   HloInstruction* wide =
       computation->AddInstruction(HloInstruction::CreateConstant(std::move(literal)));
   throw_if_error(constant->ReplaceAllUsesWithDifferentShape(wide));
@@ -107,7 +134,7 @@ void widen_constant(HloInstruction* constant) {
   throw_if_error(computation->RemoveInstruction(constant));
 }
 
-void widen_module(HloModule& hlo) {
+void widen_module(HloModule& hlo, uint64_t nudge) {
   absl::flat_hash_set<const HloInstruction*> kept;
   std::vector<HloInstruction*> fenced, constants;
   for (HloComputation* computation : hlo.computations()) {
@@ -130,7 +157,10 @@ void widen_module(HloModule& hlo) {
       }
     }
   }
-  for (HloInstruction* constant : constants) widen_constant(constant);
+  for (HloInstruction* constant : constants) {
+    if (nudge != 0) nudge = mixed(nudge) | 1;
+    widen_constant(constant, nudge);
+  }
 }
 
 // Which decisions a run takes: comparisons, and values that a clamp cuts off.
@@ -258,7 +288,7 @@ bool can_be_promoted(const Shape& shape) {
   return shape.IsArray() && wider(shape.element_type()) != shape.element_type();
 }
 
-std::unique_ptr<Promoted> promote(const Module& module, bool decisions) {
+std::unique_ptr<Promoted> promote(const Module& module, bool decisions, uint64_t nudge) {
   Owned copy = clone_module(module);
   HloModule& hlo = *copy->hlo;
   replace_unknown_calls(hlo);
@@ -267,7 +297,7 @@ std::unique_ptr<Promoted> promote(const Module& module, bool decisions) {
     // Decisions are looked at in the entry computation; the compiler inlines calls anyway.
     value_or_throw(xla::CallInliner().Run(&hlo));
   }
-  widen_module(hlo);
+  widen_module(hlo, nudge);
   if (decisions) promoted->decisions = Decisions(hlo).report();
   // Nothing is given away here, and the shapes are new.
   hlo.set_input_output_alias_config(

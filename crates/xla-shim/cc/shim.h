@@ -102,7 +102,7 @@ Owned take_middle(PipelineRun& run);
 Owned take_end(PipelineRun& run);
 
 // promote.cc
-std::unique_ptr<Promoted> promote(const Module& module, bool decisions);
+std::unique_ptr<Promoted> promote(const Module& module, bool decisions, uint64_t nudge);
 Owned take_promoted(Promoted& promoted);
 rust::Vec<rust::String> promoted_decisions(const Promoted& promoted);
 

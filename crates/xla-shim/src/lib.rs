@@ -193,7 +193,8 @@ pub mod ffi {
         fn take_end(run: Pin<&mut PipelineRun>) -> UniquePtr<Module>;
 
         // promote.cc
-        fn promote(module: &Module, decisions: bool) -> Result<UniquePtr<Promoted>>;
+        /// Constants are moved by one unit in the last place unless `nudge` is 0.
+        fn promote(module: &Module, decisions: bool, nudge: u64) -> Result<UniquePtr<Promoted>>;
         fn take_promoted(promoted: Pin<&mut Promoted>) -> UniquePtr<Module>;
         fn promoted_decisions(promoted: &Promoted) -> Vec<String>;
 

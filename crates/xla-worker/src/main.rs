@@ -277,8 +277,10 @@ impl Compiler for Xla {
         &mut self,
         program: &Self::Program,
         decisions: bool,
+        nudge: Option<u64>,
     ) -> Result<(Self::Program, Vec<String>), Failure> {
-        let mut promoted = xla::promote(program, decisions).map_err(refused)?;
+        let seed = nudge.map_or(0, |nudge| nudge + 1);
+        let mut promoted = xla::promote(program, decisions, seed).map_err(refused)?;
         let names = xla::promoted_decisions(&promoted);
         Ok((xla::take_promoted(promoted.pin_mut()), names))
     }
