@@ -163,9 +163,9 @@ impl Tally {
     ) {
         let element = Element::of(&got.dtype);
         let values = element.values(&got.bytes);
-        let (factor, mean_factor) = match self.precision {
-            Precision::Own => (FACTOR, MEAN_FACTOR),
-            Precision::Higher => (HIGHER_FACTOR, MEAN_FACTOR * HIGHER_FACTOR / FACTOR),
+        let factor = match self.precision {
+            Precision::Own => FACTOR,
+            Precision::Higher => HIGHER_FACTOR,
         };
         let largest = element.float().map_or(f64::INFINITY, |format| format.largest());
         let (mut wrong, mut worst) = (0u64, None::<(usize, f64)>);
@@ -214,8 +214,9 @@ impl Tally {
         let root = |sum: f64| (sum / count.max(1) as f64).sqrt();
         let (error, size) = (root(errors), root(sizes).max(f64::MIN_POSITIVE));
         // Many elements that are each a little too far off are as telling as one that is far off.
-        let allowed = mean_factor * noise.max(root(units) / 4.0);
-        if count >= 16 && error > allowed && tolerated {
+        let allowed = MEAN_FACTOR * noise.max(root(units) / 4.0);
+        let own = self.precision == Precision::Own;
+        if own && count >= 16 && error > allowed && tolerated {
             self.note(output, got, place, (center[place], values[place]), error / allowed, count);
         }
         let accuracy = Accuracy { output, original: noise / size, result: error / size };

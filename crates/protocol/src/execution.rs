@@ -46,6 +46,8 @@ pub struct Signature {
     pub collectives: Vec<String>,
     /// Whether floating point of less than the widest type occurs.
     pub can_be_promoted: bool,
+    /// Whether floating point of 16 bits or less occurs.
+    pub narrow_floats: bool,
     /// Whether the compiler's interpreter has all that the program needs.
     pub interpretable: bool,
 }

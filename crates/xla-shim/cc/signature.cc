@@ -214,6 +214,11 @@ ArraySpec input_spec(const xla::Shape& shape, const HloInstruction* parameter, i
   return spec;
 }
 
+bool has_narrow_floats(const xla::Shape& shape) {
+  return shape.IsArray() && xla::primitive_util::IsFloatingPointType(shape.element_type()) &&
+         xla::primitive_util::BitWidth(shape.element_type()) <= 16;
+}
+
 bool is_interpretable(const HloInstruction& instruction) {
   switch (instruction.opcode()) {
     // An arbitrary function stands for those that are not here; the others are the compiler's own.
@@ -297,6 +302,7 @@ Signature signature(const Module& module) {
       std::string name(xla::HloOpcodeString(instruction->opcode()));
       signature.can_be_promoted |= can_be_promoted(instruction->shape());
       signature.interpretable &= is_interpretable(*instruction);
+      signature.narrow_floats |= has_narrow_floats(instruction->shape());
       switch (instruction->opcode()) {
         case HloOpcode::kRng:
         case HloOpcode::kRngGetAndUpdateState:

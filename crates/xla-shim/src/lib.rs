@@ -90,6 +90,7 @@ pub mod ffi {
         unknown_calls: Vec<String>,
         collectives: Vec<String>,
         can_be_promoted: bool,
+        narrow_floats: bool,
         interpretable: bool,
     }
 

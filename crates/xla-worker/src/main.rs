@@ -269,6 +269,7 @@ impl Compiler for Xla {
             unknown_calls: signature.unknown_calls,
             collectives: signature.collectives,
             can_be_promoted: signature.can_be_promoted,
+            narrow_floats: signature.narrow_floats,
             interpretable: signature.interpretable,
         })
     }
