@@ -18,7 +18,11 @@ use crate::{
 /// Do to a program what a recipe says.
 ///
 /// The program has to be the one that the recipe was made for (its content, not its name), unless
-/// --force is given. Prints what else is to be told to XLA: the passes to leave out.
+/// --force is given. The result is compiled and run beside the original; it is written only if it
+/// was found equal. Prints what else is to be told to XLA: the passes to leave out.
+///
+/// Exit code: 0 done, 1 a pass did not take place, 4 the result computes something else, 5 it cannot
+/// be compared.
 #[derive(clap::Args)]
 pub struct Args {
     /// The recipe, as `xla-gym optimize --recipe` writes it.
@@ -31,9 +35,9 @@ pub struct Args {
     #[arg(long)]
     force: bool,
 
-    /// Compile and run both, and compare the outputs.
+    /// Do not run the result beside the original: write it although nothing is proven.
     #[arg(long)]
-    verify: bool,
+    unproven: bool,
 
     /// Write the result.
     #[arg(long, short, value_name = "OUT", value_parser = OutFile::parser())]
@@ -70,7 +74,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         Ok(session.observe(Observe::COUNTS)?.counts.map_or(0, |counts| counts.operations))
     };
     let mut emitted = world.engine().load(&world.source(0)?)?;
-    let outputs = if args.verify {
+    let outputs = if !args.unproven && !applied.plan.is_default {
         progress.doing("comparing outputs");
         let reference = xla_gym_score::reference(&mut emitted, Options::default())?;
         Some(reference.compare(&mut applied.session, &applied.plan.disabled)?)
@@ -93,7 +97,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         hlo_opt: hlo_opt.line,
         hlo_opt_approximated: hlo_opt.approximated,
     };
-    if let Some(output) = &args.output {
+    let believable = shown.outputs.as_ref().is_none_or(Report::is_equal);
+    if let Some(output) = args.output.as_ref().filter(|_| believable) {
         output.write(&applied.session.print(output.form())?)?;
     }
     if context.json() {
@@ -129,8 +134,16 @@ fn render(shown: &Shown) -> String {
     for (pass, reason) in &shown.skipped {
         out.push_str(&format!("Did not take place: {pass}: {reason}\n"));
     }
-    if let Some(report) = &shown.outputs {
-        out.push_str(&format!("Outputs: {}\n", describe(report)));
+    match &shown.outputs {
+        Some(report) => {
+            out.push_str(&format!("Outputs: {}\n", describe(report)));
+            if !report.is_equal() {
+                out.push_str(
+                    "Not proven, so nothing was written; --unproven writes it all the same.\n",
+                );
+            }
+        }
+        None => out.push_str("NOT PROVEN: the result was not run beside the original.\n"),
     }
     if let Some(flags) = &shown.xla_flags {
         out.push_str(&format!("Compile the result with:\n  {flags}\n"));

@@ -16,6 +16,7 @@ use xla_gym_env::{Start, World};
 use xla_gym_optimize::{
     Answer, Figures, Judge, Objective, Remembered, Task, optimize, optimize_with_store, summary,
 };
+use xla_gym_oracle::{Options, Report};
 use xla_gym_recipe::{Paired, Recipe, Store, StoreLimit};
 use xla_gym_score::NORMALISING;
 use xla_gym_search::{Budget, Method, Policy};
@@ -33,6 +34,9 @@ use crate::{
 /// without its optional passes, and takes the one that does best there. The answer is verified,
 /// compiled, and run beside the original; where nothing beats XLA's own order, that is the answer.
 /// Ctrl-C ends the search and keeps the best so far.
+///
+/// Exit code: 0 an answer that was found equal, or XLA's own order; 5 an answer that is not proven,
+/// which is given only with --unproven.
 #[derive(clap::Args)]
 pub struct Args {
     /// The program.
@@ -68,8 +72,12 @@ pub struct Args {
     seed: u64,
 
     /// Sets of inputs on which outputs are compared.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = Options::default().trials, value_parser = clap::value_parser!(u32).range(1..))]
     trials: u32,
+
+    /// Take an answer that could not be compared with the original, too (exit code 5).
+    #[arg(long)]
+    unproven: bool,
 
     /// Do not begin with orders that did well on other programs.
     #[arg(long)]
@@ -180,6 +188,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         policy: guide(&args.policy, &world)?,
         trials: args.trials,
         measuring: args.measure.and_then(seconds),
+        unproven: args.unproven,
         stop,
         ..Task::default()
     };
@@ -199,7 +208,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     printed?;
-    Ok(ExitCode::SUCCESS)
+    let outputs = &answer.recipe.evidence.outputs;
+    Ok(match outputs.as_ref().is_none_or(Report::is_equal) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(5),
+    })
 }
 
 fn print(
@@ -353,6 +366,9 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         }
         Some(report) => {
             out.push_str(&format!("XLA's verifier accepts it. Outputs: {}\n", describe(report)));
+            if !report.is_equal() {
+                out.push_str("NOT PROVEN: nobody knows whether it computes the same.\n");
+            }
             let normal = if recipe.start == Start::Normalised { ", after normalising" } else { "" };
             out.push_str(&format!("\nPasses{normal}:\n  {}\n", or_none(&recipe.passes)));
             if recipe.disabled_passes.is_empty() {
