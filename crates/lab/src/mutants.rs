@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source, on_all_cores,
-    protocol::{Form, Limits, Observe},
+    protocol::{Fingerprint, Form, Limits, Observe, PipelineOptions},
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict};
 
@@ -30,9 +30,9 @@ use crate::{
 /// How often the oracle calls a wrong program equal: many graphs, each with single changes made to
 /// it, compared with the original.
 ///
-/// What the oracle does not tell apart goes to a referee and to a heavier run of the oracle. If
-/// one of them does, it was missed; if none does, it is taken for the same program. Results are
-/// written as they come; a run that is started again goes on where it ended.
+/// What the oracle does not tell apart goes to a referee and to a heavier run of the oracle, unless
+/// XLA makes the same program of both. If one of them does, it was missed; if none does, it is
+/// taken for the same program. Results are written as they come; a run that is started again goes on where it ended.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which graphs.
@@ -83,7 +83,7 @@ const HEAVY: Options = Options { trials: 24, seed: 0x5eed, reference: ReferenceK
 const TEN: Options = Options { trials: 10, seed: 0, reference: ReferenceKind::Both };
 
 /// Where the interpreter should take longer than this for a run, it is not asked.
-const INTERPRETER_SECONDS: f64 = 3.0;
+const INTERPRETER_SECONDS: f64 = 0.3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -249,6 +249,8 @@ struct Original {
     reference: Reference,
     /// Whether the interpreter is fast enough for the heavier runs.
     interpret: bool,
+    /// What XLA's own pipeline makes of it.
+    optimised: Option<Fingerprint>,
     ten: Option<Reference>,
     heavy: Option<Reference>,
     referee: Option<Referee>,
@@ -276,8 +278,16 @@ impl Lab<'_> {
         let cost = session.observe(Observe::COST)?.cost;
         let interpret = matches!(cost, Some(Ok(cost))
             if cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7 < INTERPRETER_SECONDS);
-        let mut original =
-            Original { session, reference, interpret, ten: None, heavy: None, referee: None };
+        let optimised = optimised(&mut session);
+        let mut original = Original {
+            session,
+            reference,
+            interpret,
+            optimised,
+            ten: None,
+            heavy: None,
+            referee: None,
+        };
         let report = original.reference.compare(&mut self.load(&text)?, &[])?;
         if matches!(report.verdict, Verdict::NotComparable { .. }) {
             return Ok(Some(report.summary()));
@@ -365,6 +375,10 @@ impl Lab<'_> {
         if row.outcome != Outcome::Equivalent {
             return Ok(());
         }
+        if original.optimised.is_some() && optimised(mutant) == original.optimised {
+            row.note = "XLA makes the same program of both".to_owned();
+            return Ok(());
+        }
         let mut notes = vec![row.note.clone()];
         let limited = |options: Options| match original.interpret {
             true => options,
@@ -399,6 +413,13 @@ impl Lab<'_> {
         row.note = notes.join("; ");
         Ok(())
     }
+}
+
+/// What XLA's own pipeline makes of a program, if it makes something.
+fn optimised(session: &mut Session) -> Option<Fingerprint> {
+    let mut scratch = session.scratch().ok()?;
+    let report = scratch.pipeline(&PipelineOptions::default(), Observe::FINGERPRINT).ok()?;
+    report.end?.fingerprint
 }
 
 fn ask(
