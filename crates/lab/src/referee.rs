@@ -1,13 +1,15 @@
 //! Whether two programs compute the same, by a way of its own.
 //!
-//! It judges what the oracle calls equal, so it shares neither tolerances nor seeds with it: both
+//! It judges what the oracle calls equal, so it shares neither tolerances nor seeds with it, and a
+//! third of its inputs are of kinds that the oracle does not try. Both
 //! programs run with all floating point in the widest type, where rounding is 1e-16, and numbers
 //! must agree to one part in a million. A program that is wrong differs by more, or not at all.
 
 use anyhow::Result;
+use xla_gym_arrays::Kind;
 use xla_gym_engine::{
     Compiled, EngineError, Scratch, Session,
-    protocol::{Array, CompileOptions, InputSet, Signature},
+    protocol::{Array, CompileOptions, Fill, InputSet, Signature},
 };
 use xla_gym_oracle::{Style, inputs};
 
@@ -26,7 +28,8 @@ const ROUNDING: f64 = 1e-11;
 /// What the original computes.
 pub struct Referee {
     signature: Signature,
-    runs: Vec<(InputSet, Vec<Array>)>,
+    /// Inputs, outputs, and whether the inputs are beyond what the oracle tries.
+    runs: Vec<(InputSet, Vec<Array>, bool)>,
 }
 
 struct Precise {
@@ -62,7 +65,11 @@ impl Referee {
         let mut runs = Vec::new();
         for trial in 0..ROUNDS * Style::ALL.len() as u32 {
             let style = Style::of_trial(trial);
-            let mut inputs = inputs(&signature, SEED, trial, style, trial % 3 == 2);
+            let round = trial / Style::ALL.len() as u32;
+            let mut inputs = inputs(&signature, SEED, trial, style, round == 2);
+            if round == 1 {
+                go_beyond(&mut inputs, &signature);
+            }
             if signature.can_be_promoted {
                 for input in &mut inputs.inputs {
                     input.held_as = match input.dtype.as_str() {
@@ -73,7 +80,7 @@ impl Referee {
                 }
             }
             match precise.run(&inputs) {
-                Ok(outputs) => runs.push((inputs, outputs)),
+                Ok(outputs) => runs.push((inputs, outputs, round == 1)),
                 // Some inputs may be too much for a program; its worker is then gone.
                 Err(EngineError::Refused { .. } | EngineError::Died { .. }) => {
                     precise = Precise::new(session, &signature)?;
@@ -88,19 +95,41 @@ impl Referee {
     pub fn difference(&self, session: &mut Session) -> Result<(f64, String), EngineError> {
         let mut precise = Precise::new(session, &self.signature)?;
         let mut worst = (0.0, String::new());
-        for (trial, (inputs, expected)) in self.runs.iter().enumerate() {
+        for (inputs, expected, beyond) in &self.runs {
             let outputs = precise.run(inputs)?;
             for (number, (a, b)) in expected.iter().zip(&outputs).enumerate() {
                 if let Some((apart, element, a, b)) = largest_difference(a, b)
                     && apart > worst.0
                 {
-                    let style = Style::of_trial(trial as u32);
-                    let place = format!("output {number} [{element}]: {a:e} {b:e} ({style:?})");
+                    let beyond = if *beyond { ", beyond bounds" } else { "" };
+                    let place = format!("output {number} [{element}]: {a:e} {b:e}{beyond}");
                     worst = (apart, place);
                 }
             }
         }
         Ok(worst)
+    }
+}
+
+/// What programs define and the oracle does not ask for: indices below zero and beyond the end,
+/// larger whole numbers, and integers of any size.
+fn go_beyond(inputs: &mut InputSet, signature: &Signature) {
+    for (place, (input, spec)) in inputs.inputs.iter_mut().zip(&signature.inputs).enumerate() {
+        let scalar = spec.dims.iter().product::<i64>() == 1;
+        let kind = xla_gym_arrays::Element::of(&spec.dtype).kind;
+        match (spec.role.index_bound, kind) {
+            (Some(bound), _) => {
+                let bound = i64::try_from(bound).unwrap_or(1 << 30).clamp(1, 1 << 30);
+                input.fill = Fill::Integers { low: -bound, high: bound + bound / 2 };
+            }
+            (None, Kind::Integer { .. }) if !spec.role.loop_bound && !scalar && place % 2 == 0 => {
+                input.fill = Fill::Extremes;
+            }
+            (None, Kind::Float(_)) if !spec.role.positive && place % 2 == 1 => {
+                input.fill = Fill::Integers { low: -9, high: 9 };
+            }
+            _ => {}
+        }
     }
 }
 
