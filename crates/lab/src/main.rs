@@ -12,11 +12,16 @@ mod false_alarms;
 mod fuzz;
 mod graphs;
 mod headroom;
+mod hlo_text;
 mod late_copies;
 mod manifest;
+mod mutants;
+mod mutate;
+mod mutations;
 mod optional;
 mod overhead;
 mod pass_table;
+mod referee;
 mod search;
 mod speed;
 mod throughput;
@@ -71,6 +76,8 @@ enum Command {
     Ensemble(ensemble::Args),
     /// Which passes of XLA's own pipeline can be left out.
     Optional(optional::Args),
+    /// How often the oracle calls a wrong program equal.
+    Mutants(mutants::Args),
     /// A better pass order for one graph.
     Search(search::Args),
 }
@@ -96,6 +103,7 @@ fn main() -> Result<()> {
         Command::LateCopies(args) => late_copies::run(args),
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
+        Command::Mutants(args) => mutants::run(args),
         Command::Search(args) => search::run(args),
     }
 }

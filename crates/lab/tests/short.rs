@@ -48,3 +48,41 @@ fn broken_files_do_not_hurt_the_host() {
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("0 host crashes") && text.contains("refused"), "{text}");
 }
+
+/// The experiment behind `data/mutants.jsonl`, in short: wrong programs are told apart, right ones
+/// are not. And a run that is begun again does nothing twice.
+#[test]
+fn the_oracle_tells_wrong_programs_apart() {
+    let out = tempfile::tempdir().unwrap();
+    let rows = out.path().join("mutants.jsonl");
+    let measure = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_xla-gym-lab"))
+            .args(["mutants", "--graphs", "6", "--mutants", "60", "--limit", "10", "-o"])
+            .arg(&rows)
+            .args(["hlo-v1/collective/matrix-product", "hlo-v1/mlp/classifier-forward-8l"])
+            .args(["hlo-v1/ode/n-body", "hlo-v1/graphnet/gcn-forward-2l"])
+            .args(["hlo-v1/linalg/gaussian-process-cpu", "hlo-v1/signal/wavelet"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        (text, std::fs::read_to_string(&rows).unwrap())
+    };
+    let (text, first) = measure();
+    assert!(text.contains("6 of 6 graphs are equal to themselves"), "{text}");
+    let mut counts = std::collections::BTreeMap::<String, u32>::new();
+    let mut kinds = std::collections::BTreeSet::new();
+    for line in first.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let outcome = row["outcome"].as_str().unwrap().to_owned();
+        if outcome != "invalid" && outcome != "original" {
+            kinds.insert(row["kind"].to_string());
+        }
+        *counts.entry(outcome).or_default() += 1;
+    }
+    let count = |outcome: &str| f64::from(counts.get(outcome).copied().unwrap_or_default());
+    let (told, missed) = (count("killed") + count("rejected"), count("missed"));
+    assert!(kinds.len() >= 12, "{kinds:?}");
+    assert!(told >= 40.0 && told / (told + missed) >= 0.97, "{counts:?}\n{first}");
+    assert_eq!(measure().1, first);
+}

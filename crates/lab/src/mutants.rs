@@ -1,0 +1,574 @@
+//! How often the oracle calls a wrong program equal.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::{File, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use xla_gym_data::{Benchmark, Benchmarks};
+use xla_gym_engine::{
+    Engine, EngineConfig, EngineError, Session, Source, on_all_cores,
+    protocol::{Fingerprint, Form, Limits, Observe, PipelineOptions},
+};
+use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict};
+
+use crate::{
+    graphs,
+    mutate::Mutants,
+    referee::{APART, Referee},
+};
+
+/// How often the oracle calls a wrong program equal: many graphs, each with single changes made to
+/// it, compared with the original.
+///
+/// What the oracle does not tell apart goes to a referee and to a heavier run of the oracle, unless
+/// XLA makes the same program of both. If one of them does, it was missed; if none does, it is
+/// taken for the same program. Results are written as they come; a run that is started again goes on where it ended.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which graphs.
+    #[arg(default_values_t = ["hlo-v1".to_owned()])]
+    benchmarks: Vec<String>,
+
+    /// How many of them, spread over families.
+    #[arg(long, default_value_t = 150)]
+    graphs: usize,
+
+    /// How many mutants in all.
+    #[arg(long, default_value_t = 5000)]
+    mutants: usize,
+
+    /// Larger graphs are left out (instructions).
+    #[arg(long, default_value_t = 1500)]
+    up_to: u64,
+
+    /// Which graphs and changes are drawn.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Kinds of inputs at least.
+    #[arg(long, default_value_t = Options::default().trials)]
+    trials: u32,
+
+    /// Who says what the original computes: auto, compiled, interpreter, both.
+    #[arg(long, default_value_t = ReferenceKind::Auto)]
+    reference: ReferenceKind,
+
+    /// Time limit for one answer of the compiler, in seconds.
+    #[arg(long, default_value_t = 60)]
+    limit: u64,
+
+    /// Print the table of what is in the file, and run nothing.
+    #[arg(long)]
+    only_table: bool,
+
+    /// Where to write results, one line of JSON each.
+    #[arg(long, short)]
+    output: PathBuf,
+}
+
+/// The heavier run: other inputs, and many of them.
+const HEAVY: Options = Options { trials: 24, seed: 0x5eed, reference: ReferenceKind::Both };
+
+/// What the second score is of.
+const TEN: Options = Options { trials: 10, seed: 0, reference: ReferenceKind::Both };
+
+/// Where the interpreter should take longer than this for a run, it is not asked.
+const INTERPRETER_SECONDS: f64 = 0.3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Outcome {
+    /// The compiler does not take the text: no mutant.
+    Invalid,
+    /// Told apart from the original.
+    Killed,
+    /// Refused by code generation, or it crashed.
+    Rejected,
+    /// Not told apart, and wrong.
+    Missed,
+    /// Not told apart, and nothing else tells it apart either.
+    Equivalent,
+    /// The original itself.
+    Original,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Row {
+    graph: String,
+    /// Which of the graph's mutants; 0 is the original itself.
+    draw: usize,
+    kind: String,
+    instruction: String,
+    /// The lines in place of the old one, shortened.
+    change: String,
+    outcome: Outcome,
+    /// What the oracle says.
+    verdict: String,
+    /// What it says with 10 trials and both references, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ten: Option<String>,
+    /// With 24 trials of another seed and both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    heavy: Option<String>,
+    /// The largest relative difference that the referee sees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    referee: Option<f64>,
+    /// The first difference, or why there is no answer.
+    note: String,
+    seconds: f64,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let rows = read(&args.output)?;
+    if !args.only_table {
+        measure(&args, &rows)?;
+    }
+    print(&read(&args.output)?);
+    Ok(())
+}
+
+struct Lab<'a> {
+    args: &'a Args,
+    engine: Engine,
+    file: Mutex<File>,
+    bar: ProgressBar,
+    /// How many mutants each graph gets.
+    quota: usize,
+}
+
+fn measure(args: &Args, rows: &[Row]) -> Result<()> {
+    if args.graphs == 0 {
+        bail!("--graphs must be at least 1");
+    }
+    let mut done: HashMap<&str, Vec<&Row>> = HashMap::new();
+    for row in rows {
+        done.entry(&row.graph).or_default().push(row);
+    }
+    let limits =
+        Limits { pass_millis: 30_000, request_millis: args.limit * 1000, memory_bytes: 6 << 30 };
+    let lab = Lab {
+        args,
+        engine: Engine::start(EngineConfig { quarantine: None, limits, ..EngineConfig::xla()? })?,
+        file: Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?),
+        bar: graphs::progress(args.mutants as u64, "mutants"),
+        quota: args.mutants.div_ceil(args.graphs),
+    };
+    let queue = Mutex::new(spread(args)?.into_iter());
+    let skipped = Mutex::new(Vec::new());
+    on_all_cores(args.graphs, |_| -> Result<()> {
+        loop {
+            let Some(program) = queue.lock().unwrap_or_else(PoisonError::into_inner).next() else {
+                return Ok(());
+            };
+            let name = program.name();
+            let known = done.get(&*name).map_or(&[][..], |rows| rows);
+            match lab.graph(&program, known) {
+                Ok(Some(reason)) => {
+                    skipped
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(format!("{name}: {reason}"));
+                }
+                Ok(None) => return Ok(()),
+                // One graph that cannot be done does not end the others.
+                Err(error) => {
+                    skipped
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(format!("{name}: {error:#}"));
+                }
+            }
+        }
+    })?;
+    lab.bar.finish_and_clear();
+    let skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for line in &skipped {
+        eprintln!("left out: {line}");
+    }
+    Ok(())
+}
+
+/// The graphs in an order that goes round the families.
+fn spread(args: &Args) -> Result<Vec<Benchmark>> {
+    let mut programs = Benchmarks::find(&args.benchmarks)?.programs;
+    programs.retain(|program| match program {
+        Benchmark::Graph(graph) => graph.counts.instructions <= args.up_to,
+        _ => true,
+    });
+    let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
+    programs.shuffle(&mut rng);
+    let mut families: BTreeMap<String, Vec<Benchmark>> = BTreeMap::new();
+    for program in programs {
+        let family = match &program {
+            Benchmark::Graph(graph) => graph.family.clone(),
+            _ => String::new(),
+        };
+        families.entry(family).or_default().push(program);
+    }
+    let mut families: Vec<Vec<Benchmark>> = families.into_values().collect();
+    families.shuffle(&mut rng);
+    let longest = families.iter().map(Vec::len).max().unwrap_or_default();
+    Ok((0..longest)
+        .flat_map(|round| families.iter().filter_map(move |family| family.get(round).cloned()))
+        .collect())
+}
+
+/// Rows of an earlier run. A last line that was cut off is dropped, in the file too.
+fn read(path: &Path) -> Result<Vec<Row>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(path)?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    if whole < text.len() {
+        OpenOptions::new().write(true).open(path)?.set_len(whole as u64)?;
+    }
+    text[..whole]
+        .lines()
+        .enumerate()
+        .map(|(line, text)| {
+            serde_json::from_str(text)
+                .with_context(|| format!("{}, line {}", path.display(), line + 1))
+        })
+        .collect()
+}
+
+/// A graph and all that its mutants are held against; the heavier things once they are needed.
+struct Original {
+    session: Session,
+    reference: Reference,
+    /// Whether the interpreter is fast enough for the heavier runs.
+    interpret: bool,
+    /// What XLA's own pipeline makes of it.
+    optimised: Option<Fingerprint>,
+    ten: Option<Reference>,
+    heavy: Option<Reference>,
+    referee: Option<Referee>,
+}
+
+impl Lab<'_> {
+    /// Does one graph; a reason if it cannot be compared at all.
+    fn graph(&self, program: &Benchmark, known: &[&Row]) -> Result<Option<String>> {
+        let source = program.source()?;
+        let mut session = self.engine.load(&source)?;
+        let signature = session.signature()?;
+        if !signature.not_comparable.is_empty() || !signature.collectives.is_empty() {
+            return Ok(Some("it cannot be compared with anything".to_owned()));
+        }
+        let text = String::from_utf8(session.print(Form::Text)?)?;
+        let valid = |row: &&&Row| !matches!(row.outcome, Outcome::Invalid | Outcome::Original);
+        let mut count = known.iter().filter(valid).count();
+        self.bar.inc(count as u64);
+        if count >= self.quota {
+            return Ok(None);
+        }
+        let options = Options { trials: self.args.trials, seed: 0, reference: self.args.reference };
+        let begin = Instant::now();
+        let reference = xla_gym_score::reference(&mut session, options)?;
+        let cost = session.observe(Observe::COST)?.cost;
+        let interpret = matches!(cost, Some(Ok(cost))
+            if cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7 < INTERPRETER_SECONDS);
+        let optimised = optimised(&mut session);
+        let mut original = Original {
+            session,
+            reference,
+            interpret,
+            optimised,
+            ten: None,
+            heavy: None,
+            referee: None,
+        };
+        let report = original.reference.compare(&mut self.load(&text)?, &[])?;
+        if matches!(report.verdict, Verdict::NotComparable { .. }) {
+            return Ok(Some(report.summary()));
+        }
+        let empty = Row {
+            graph: program.name(),
+            draw: 0,
+            kind: "original".to_owned(),
+            instruction: String::new(),
+            change: String::new(),
+            outcome: Outcome::Original,
+            verdict: name(&report).to_owned(),
+            ten: None,
+            heavy: None,
+            referee: None,
+            note: note(&report),
+            seconds: begin.elapsed().as_secs_f64(),
+        };
+        if !known.iter().any(|row| row.draw == 0) {
+            self.write(&empty)?;
+        }
+        let stream = program.name().bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let mut rng = ChaCha8Rng::seed_from_u64(self.args.seed);
+        rng.set_stream(stream);
+        for (draw, mutant) in Mutants::new(&text, rng).enumerate().take(4 * self.quota) {
+            if count >= self.quota {
+                break;
+            }
+            if known.iter().any(|row| row.draw == draw + 1) {
+                continue;
+            }
+            let begin = Instant::now();
+            let mut row = Row {
+                draw: draw + 1,
+                kind: mutant.kind.to_owned(),
+                instruction: mutant.instruction,
+                change: mutant.change.chars().take(400).collect(),
+                ..empty.clone()
+            };
+            match self.load(&mutant.text) {
+                Ok(mut session) => {
+                    self.judge(&mut original, &mut session, &mut row)?;
+                    count += 1;
+                    self.bar.inc(1);
+                }
+                Err(error) => {
+                    row.outcome = Outcome::Invalid;
+                    row.verdict = String::new();
+                    row.note = shorten(&format!("{error:#}"));
+                }
+            }
+            row.seconds = begin.elapsed().as_secs_f64();
+            self.write(&row)?;
+        }
+        Ok(None)
+    }
+
+    fn write(&self, row: &Row) -> Result<()> {
+        let line = serde_json::to_string(row)? + "\n";
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(file.write_all(line.as_bytes())?)
+    }
+
+    /// A text that XLA's parser and verifier take.
+    fn load(&self, text: &str) -> Result<Session> {
+        let source = Source::from_bytes("mutant", text.as_bytes().to_vec())?;
+        let mut session = self.engine.load(&source)?;
+        match session.observe(Observe::VERDICT)?.verdict {
+            Some(Err(reason)) => bail!("{reason}"),
+            _ => Ok(session),
+        }
+    }
+
+    fn judge(&self, original: &mut Original, mutant: &mut Session, row: &mut Row) -> Result<()> {
+        let report = original.reference.compare(mutant, &[])?;
+        row.verdict = name(&report).to_owned();
+        row.note = note(&report);
+        row.outcome = match &report.verdict {
+            Verdict::Different { .. } | Verdict::OtherSignature { .. } => Outcome::Killed,
+            Verdict::Rejected { .. } => Outcome::Rejected,
+            Verdict::Equal | Verdict::NotComparable { .. } => Outcome::Equivalent,
+        };
+        if row.outcome != Outcome::Equivalent {
+            return Ok(());
+        }
+        if original.optimised.is_some() && optimised(mutant) == original.optimised {
+            row.note = "XLA makes the same program of both".to_owned();
+            return Ok(());
+        }
+        let mut notes = vec![row.note.clone()];
+        let limited = |options: Options| match original.interpret {
+            true => options,
+            false => Options { reference: ReferenceKind::Compiled, ..options },
+        };
+        let (ten, heavy) = (limited(TEN), limited(HEAVY));
+        for (slot, options, said) in
+            [(&mut original.ten, ten, &mut row.ten), (&mut original.heavy, heavy, &mut row.heavy)]
+        {
+            match ask(slot, &mut original.session, options, mutant) {
+                Ok(report) => {
+                    *said = Some(name(&report).to_owned());
+                    notes.push(note(&report));
+                    if report.is_different() {
+                        row.outcome = Outcome::Missed;
+                    }
+                }
+                Err(error) => notes.push(shorten(&error.to_string())),
+            }
+        }
+        match refer(&mut original.referee, &mut original.session, mutant) {
+            Ok((apart, place)) => {
+                row.referee = Some(apart);
+                notes.push(place);
+                if apart > APART {
+                    row.outcome = Outcome::Missed;
+                }
+            }
+            Err(error) => notes.push(shorten(&error.to_string())),
+        }
+        notes.retain(|note| !note.is_empty());
+        row.note = notes.join("; ");
+        Ok(())
+    }
+}
+
+/// What XLA's own pipeline makes of a program, if it makes something.
+fn optimised(session: &mut Session) -> Option<Fingerprint> {
+    let mut scratch = session.scratch().ok()?;
+    let report = scratch.pipeline(&PipelineOptions::default(), Observe::FINGERPRINT).ok()?;
+    report.end?.fingerprint
+}
+
+fn ask(
+    slot: &mut Option<Reference>,
+    original: &mut Session,
+    options: Options,
+    mutant: &mut Session,
+) -> Result<Report, EngineError> {
+    let reference = match slot {
+        Some(reference) => reference,
+        slot => slot.insert(xla_gym_score::reference(original, options)?),
+    };
+    reference.compare(mutant, &[])
+}
+
+fn refer(
+    slot: &mut Option<Referee>,
+    original: &mut Session,
+    mutant: &mut Session,
+) -> Result<(f64, String), EngineError> {
+    let referee = match slot {
+        Some(referee) => referee,
+        slot => slot.insert(Referee::new(original)?),
+    };
+    referee.difference(mutant)
+}
+
+fn name(report: &Report) -> &'static str {
+    match &report.verdict {
+        Verdict::Equal => "equal",
+        Verdict::Different { .. } => "different",
+        Verdict::OtherSignature { .. } => "other-signature",
+        Verdict::Rejected { .. } => "rejected",
+        Verdict::NotComparable { .. } => "not-comparable",
+    }
+}
+
+fn note(report: &Report) -> String {
+    match &report.verdict {
+        Verdict::Equal => format!("worst {:.2}", report.worst),
+        Verdict::Different { differences } => {
+            let Some(first) = differences.first() else { return String::new() };
+            format!(
+                "output {} {} [{}]: {:e} {:e} ({:.1e} of what is allowed, {:?})",
+                first.output,
+                first.dtype,
+                first.element,
+                first.expected,
+                first.got,
+                first.excess,
+                first.precision
+            )
+        }
+        Verdict::OtherSignature { reason }
+        | Verdict::Rejected { reason }
+        | Verdict::NotComparable { reason } => shorten(reason),
+    }
+}
+
+fn shorten(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
+/// Mutants of one kind, or of all.
+#[derive(Default)]
+struct Group {
+    mutants: usize,
+    killed: usize,
+    rejected: usize,
+    missed: usize,
+    /// Of the missed, those that were not called equal either.
+    unclear: usize,
+    /// Of the missed, those that 10 trials with both references tell apart.
+    ten: usize,
+    equivalent: usize,
+    invalid: usize,
+}
+
+impl Group {
+    fn add(&mut self, row: &Row) {
+        self.mutants += usize::from(row.outcome != Outcome::Invalid);
+        match row.outcome {
+            Outcome::Killed => self.killed += 1,
+            Outcome::Rejected => self.rejected += 1,
+            Outcome::Missed => {
+                self.missed += 1;
+                self.unclear += usize::from(row.verdict == "not-comparable");
+                let told = row
+                    .ten
+                    .as_deref()
+                    .is_some_and(|ten| matches!(ten, "different" | "other-signature" | "rejected"));
+                self.ten += usize::from(told);
+            }
+            Outcome::Equivalent => self.equivalent += 1,
+            Outcome::Invalid => self.invalid += 1,
+            Outcome::Original => {}
+        }
+    }
+
+    /// What share of wrong programs is told apart, by default and with 10 trials and both.
+    fn scores(&self) -> [f64; 2] {
+        let told = self.killed + self.rejected;
+        let wrong = (self.mutants - self.equivalent).max(1) as f64;
+        [told as f64 / wrong, (told + self.ten) as f64 / wrong]
+    }
+}
+
+fn print(rows: &[Row]) {
+    let mut kinds: BTreeMap<&str, Group> = BTreeMap::new();
+    let mut all = Group::default();
+    let (mut seconds, mut originals, mut alarms) = (0.0, 0, Vec::new());
+    for row in rows {
+        seconds += row.seconds;
+        if row.outcome == Outcome::Original {
+            originals += 1;
+            if row.verdict != "equal" {
+                alarms.push(row);
+            }
+            continue;
+        }
+        kinds.entry(&row.kind).or_default().add(row);
+        all.add(row);
+    }
+    println!(
+        "| kind | mutants | killed | rejected | missed | of those unclear | equivalent | no mutant |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for (kind, group) in kinds.iter().map(|(kind, group)| (*kind, group)).chain([("all", &all)]) {
+        println!(
+            "| {kind} | {} | {} | {} | {} | {} | {} | {} |",
+            group.mutants,
+            group.killed,
+            group.rejected,
+            group.missed,
+            group.unclear,
+            group.equivalent,
+            group.invalid
+        );
+    }
+    let [score, ten] = all.scores();
+    println!(
+        "\n{} mutants of {originals} graphs, {} kinds, {:.0} s of work.\n\
+         Score: {score:.4} by default, {ten:.4} with 10 trials and both references.",
+        all.mutants,
+        kinds.values().filter(|group| group.mutants > 0).count(),
+        seconds
+    );
+    println!("{} of {originals} graphs are equal to themselves.", originals - alarms.len());
+    for row in alarms {
+        println!("  {}: {} ({})", row.graph, row.verdict, row.note);
+    }
+}
