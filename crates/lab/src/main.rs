@@ -16,6 +16,7 @@ mod manifest;
 mod optional;
 mod overhead;
 mod pass_table;
+mod recheck;
 mod search;
 mod speed;
 mod throughput;
@@ -65,6 +66,8 @@ enum Command {
     /// Orders in which passes are named alike.
     Canonical(canonical::Args),
     LateCopies(late_copies::Args),
+    /// Whether orders in files compute what they should.
+    Recheck(recheck::Args),
     /// One policy out of several.
     Ensemble(ensemble::Args),
     /// Which passes of XLA's own pipeline can be left out.
@@ -91,6 +94,7 @@ fn main() -> Result<()> {
         Command::Demonstrations(args) => demonstrations::run(args),
         Command::Canonical(args) => canonical::run(args),
         Command::LateCopies(args) => late_copies::run(args),
+        Command::Recheck(args) => recheck::run(args),
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Search(args) => search::run(args),
