@@ -13,5 +13,5 @@ mod prover;
 
 pub use bisection::first_wrong;
 pub use prover::{Guilty, Pipeline, Proof, Prover};
-pub use xla_gym_oracle::Options;
+pub use xla_gym_oracle::{Options, ReferenceKind};
 pub use xla_gym_report::results::Outputs;

@@ -146,6 +146,22 @@ impl Prover {
         Ok(proof)
     }
 
+    /// Whether anything that is made of a program can be found equal to it: whether the program itself
+    /// is. True also where the compiler runs no programs, so that nothing can be found wrong.
+    pub fn comparable(&self, world: &Arc<World>, program: usize) -> Result<bool, EnvError> {
+        let mut start = Walk::begin(world, program)?;
+        let key = (program, start.state().id, Pipeline::Whole);
+        let proof = match self.known(&key) {
+            Some(known) => known,
+            None => {
+                let proof = self.prove_unknown(world, &mut start, Pipeline::Whole)?;
+                lock(&self.known).insert(key, proof.clone());
+                proof
+            }
+        };
+        Ok(proof.outputs.count())
+    }
+
     /// The first pass of some after which outputs are no longer found equal, if they are not after
     /// all of them. `prefix` are passes that nobody doubts.
     pub fn guilty(
