@@ -198,11 +198,14 @@ pub struct Validation {
     pub most: usize,
     /// After how many updates the policy is tried on them.
     pub updates: u64,
+    /// Whether what the policy makes of them is run, and counts only if it computes what it should.
+    /// Programs that cannot be compared with themselves are left out.
+    pub check: bool,
 }
 
 impl Default for Validation {
     fn default() -> Validation {
-        Validation { every: 10, most: 12, updates: 10 }
+        Validation { every: 10, most: 12, updates: 10, check: true }
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Episode {
     pub operations: Vec<u64>,
     /// The actions up to the best state, without those that did nothing.
     pub best_path: Vec<usize>,
+    /// The actions up to the end, likewise.
+    pub path: Vec<usize>,
 }
 
 impl Episode {
@@ -89,7 +91,8 @@ pub struct Order {
 }
 
 /// Gathers episodes, as many at a time as there are cores. What each one does depends on its order
-/// and on the network alone, not on how many cores there are.
+/// and on the network alone, not on how many cores there are. Passes that do not keep what programs
+/// compute ([`World::keeps_results`]) are never chosen.
 pub struct Gatherer {
     /// Where.
     pub world: Arc<World>,
@@ -131,6 +134,7 @@ impl Gatherer {
             if self.mask {
                 env.write_mask(&mut episode.masks[masked..])?;
             }
+            self.forbid_lossy(&mut episode.masks[masked..])?;
             if env.is_over() {
                 break;
             }
@@ -145,7 +149,25 @@ impl Gatherer {
         }
         episode.operations = env.operations()?.to_vec();
         episode.best_path = env.best_path()?;
+        episode.path = env.path()?;
         Ok(episode)
+    }
+
+    /// Nobody takes a pass that does not keep what programs compute, also where a policy was trained
+    /// with one and still has a place for it.
+    fn forbid_lossy(&self, mask: &mut [bool]) -> Result<(), EnvError> {
+        let keeps = |action: usize| self.world.keeps_results(action);
+        mask.iter_mut().enumerate().for_each(|(action, allowed)| *allowed &= keeps(action));
+        if !mask.contains(&true) {
+            // All others are known to do nothing here, and one of them must do.
+            mask.iter_mut().enumerate().for_each(|(action, allowed)| *allowed = keeps(action));
+        }
+        if mask.contains(&true) {
+            return Ok(());
+        }
+        let why =
+            "no pass is left to choose: all of them lose precision or are wrong on some programs";
+        Err(EnvError::Config(why.to_owned()))
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use xla_gym_engine::on_all_cores;
 use xla_gym_env::{Env, EnvError};
 use xla_gym_nn::{Adam, Matrix, Mlp, Tape, clip_norm};
+use xla_gym_report::results::Outputs;
 
 use crate::{
     actor_critic::{by_logits, pick},
@@ -62,6 +63,10 @@ pub struct Demonstration {
     pub after: Vec<String>,
     /// The passes that change something, in order.
     pub passes: Vec<String>,
+    /// Whether what they make of the program was run and found to compute what it should. Whoever
+    /// reads it decides; `xla-gym-lab recheck --keep-equal` leaves out the others.
+    #[serde(default)]
+    pub outputs: Outputs,
 }
 
 /// Reads orders from lines of JSON.

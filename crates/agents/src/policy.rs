@@ -155,14 +155,25 @@ impl TrainedPolicy {
         Ok(TrainedPolicy { network, interface, card })
     }
 
-    /// Ties it to a world, for searches there. Passes and opcodes are found by name.
+    /// Ties it to a world, for searches there. Passes and opcodes are found by name. What the world
+    /// does not have, and what does not keep what programs compute, the policy does not choose.
     pub fn guide(&self, world: &World) -> Guide {
         let hello = world.engine().hello();
         let position = |names: &[String], name: &str| names.iter().position(|n| n == name);
-        let outputs = hello.passes.iter().map(|p| position(&self.interface.passes, &p.name));
+        let outputs: Vec<Option<usize>> =
+            hello.passes.iter().map(|p| position(&self.interface.passes, &p.name)).collect();
         let opcodes =
             self.interface.opcodes.iter().map(|name| position(&hello.opcodes, name)).collect();
-        Guide { policy: self.clone(), outputs: outputs.collect(), opcodes }
+        let mut allowed = vec![false; self.interface.passes.len()];
+        for (action, pass) in world.actions().iter().enumerate() {
+            if let (Some(output), true) =
+                (outputs[usize::from(pass.0)], world.keeps_results(action))
+            {
+                allowed[output] = true;
+            }
+        }
+        let lossy = hello.passes.iter().map(|pass| pass.lossy).collect();
+        Guide { policy: self.clone(), outputs, opcodes, allowed, lossy }
     }
 }
 
@@ -182,6 +193,10 @@ pub struct Guide {
     outputs: Vec<Option<usize>>,
     /// For each opcode of the policy, the compiler's number.
     opcodes: Vec<Option<usize>>,
+    /// For each pass of the policy, whether it may be chosen here.
+    allowed: Vec<bool>,
+    /// For each pass of the compiler, whether it may change what programs compute.
+    lossy: Vec<bool>,
 }
 
 impl Guide {
@@ -216,14 +231,21 @@ impl xla_gym_search::Policy for Guide {
     fn weigh(&self, walk: &Walk, passes: &[PassId]) -> Vec<f64> {
         let logits = self.logits(walk);
         let mut logs = vec![0.0; logits.len()];
-        choice::log_probabilities(&logits, &vec![true; logits.len()], &mut logs);
-        // Nothing is ruled out altogether, not even what the policy does not know: it may be wrong.
+        choice::log_probabilities(&logits, &self.allowed, &mut logs);
+        // Nothing else is ruled out altogether, not even what the policy does not know: it may be
+        // wrong.
         let even = 1.0 / passes.len().max(1) as f64;
         let known = |pass: &PassId| self.outputs.get(usize::from(pass.0)).copied().flatten();
         // Weights may be finite and what they sum up to is not.
         let share = |log: f32| if log.is_nan() { 0.0 } else { f64::from(log.exp()).min(1.0) };
         let weight = |output: usize| 0.9 * share(logs[output]) + 0.1 * even;
-        passes.iter().map(|pass| known(pass).map_or(0.1 * even, weight)).collect()
+        let lossy =
+            |pass: &PassId| self.lossy.get(usize::from(pass.0)).copied().unwrap_or_default();
+        let weigh = |pass: &PassId| match known(pass) {
+            _ if lossy(pass) => 0.0,
+            known => known.map_or(0.1 * even, weight),
+        };
+        passes.iter().map(weigh).collect()
     }
 }
 

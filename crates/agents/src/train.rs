@@ -16,9 +16,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::fs::{FlockOperation, flock};
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::EngineConfig;
-use xla_gym_env::{CacheConfig, Env, EnvError, World, WorldConfig};
+use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
+use xla_gym_env::{CacheConfig, Env, EnvError, Walk, World, WorldConfig};
 use xla_gym_events::Events;
+use xla_gym_proof::{Options, Pipeline, Prover, ReferenceKind};
 use xla_gym_report::results::Progress;
 
 use crate::{
@@ -47,6 +48,9 @@ const FIRST_WEIGHTS: u64 = u64::MAX;
 const IMITATION: u64 = u64::MAX - 1;
 const UPDATES: u64 = 1 << 62;
 const BENCHMARKS: u64 = 1 << 61;
+
+/// How what comes of a validation is run: on few inputs, since it is run again and again.
+const VALIDATION: Options = Options { trials: 1, seed: 0, reference: ReferenceKind::Auto };
 
 /// A ratio that cannot enter a geometric mean counts as this.
 pub const LEAST_RATIO: f64 = 0.01;
@@ -130,6 +134,8 @@ struct Run<'a> {
     learner: Box<dyn Learner>,
     training: Vec<usize>,
     validation: Vec<usize>,
+    /// Who runs what comes of a validation; nobody, if it is taken at its word.
+    prover: Option<Prover>,
     events: Events,
     log: File,
     /// Held as long as the run goes on.
@@ -180,7 +186,22 @@ impl<'a> Run<'a> {
             value: observer.value_width(),
             actions: env.actions(),
         };
-        let (training, validation) = divide(config, &world)?;
+        let (training, mut validation) = divide(config, &world)?;
+        let prover = config.validation.check.then(|| Prover::new(VALIDATION));
+        if let (Some(prover), false) = (&prover, validation.is_empty()) {
+            watch.doing("running the programs kept apart");
+            let all = validation.len();
+            let comparable =
+                on_all_cores(all, |index| prover.comparable(&world, validation[index]))?;
+            let mut comparable = comparable.into_iter();
+            validation.retain(|_| comparable.next().unwrap_or_default());
+            if validation.len() < all {
+                let lost = all - validation.len();
+                watch.warn(&format!(
+                    "{lost} of {all} programs kept apart cannot be compared and are left out"
+                ));
+            }
+        }
         let gatherer = Gatherer {
             config: config.environment.env(),
             world,
@@ -198,6 +219,7 @@ impl<'a> Run<'a> {
             learner,
             training,
             validation,
+            prover,
             events: if resumes {
                 Events::resume(folder, resume_step(&checkpoint)?).map_err(cannot)?
             } else {
@@ -274,7 +296,7 @@ impl<'a> Run<'a> {
         let count = episodes.len().max(1) as f64;
         let total = |episode: &Episode| episode.rewards.iter().map(|r| f64::from(*r)).sum::<f64>();
         let episode_return = episodes.iter().map(total).sum::<f64>() / count;
-        let ratio = self.ratio(&episodes);
+        let ratio = self.ratio(&episodes, &[]);
         let learning = Instant::now();
         let mut luck = luck(self.config.seed, UPDATES + self.done.updates);
         let mut figures = self.learner.learn(episodes, &mut luck);
@@ -344,9 +366,10 @@ impl<'a> Run<'a> {
     }
 
     /// Geometric mean of the order ratio over episodes; 1 where the compiler has no order of its own.
-    fn ratio(&self, episodes: &[Episode]) -> f64 {
+    /// Those whose numbers are in `wrong` have gained nothing.
+    fn ratio(&self, episodes: &[Episode], wrong: &[usize]) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
-        for episode in episodes {
+        for (number, episode) in episodes.iter().enumerate() {
             let Ok(defaults) = self.gatherer.world.defaults(episode.benchmark) else { continue };
             let (initial, default) = if episode.legal {
                 (defaults.legal_initial, defaults.legal)
@@ -354,12 +377,36 @@ impl<'a> Run<'a> {
                 (defaults.initial, defaults.optimised)
             };
             if initial > default {
-                let gain = initial as f64 - episode.fewest() as f64;
+                let gain = match wrong.contains(&number) {
+                    true => 0.0,
+                    false => initial as f64 - episode.fewest() as f64,
+                };
                 sum += (gain / (initial - default) as f64).max(LEAST_RATIO).ln();
                 count += 1.0;
             }
         }
         if count > 0.0 { f64::exp(sum / count) } else { 1.0 }
+    }
+
+    /// Episodes whose best states do not compute what they should, by their numbers. States that were
+    /// met by an earlier policy are not run again.
+    fn wrong(&self, episodes: &[Episode]) -> Result<Vec<usize>, AgentError> {
+        let Some(prover) = &self.prover else { return Ok(Vec::new()) };
+        let world = &self.gatherer.world;
+        let count = on_all_cores(episodes.len(), |index| {
+            let episode = &episodes[index];
+            let (prefix, pipeline): (Vec<PassId>, _) = if episode.legal {
+                (world.legalising(episode.benchmark)?.to_vec(), Pipeline::Replaced)
+            } else {
+                (Vec::new(), Pipeline::Whole)
+            };
+            let mut walk = Walk::begin_after(world, episode.benchmark, &prefix)?;
+            for action in &episode.best_path {
+                walk.step(world.actions()[*action])?;
+            }
+            Ok::<bool, EnvError>(prover.prove(&mut walk, pipeline)?.outputs.count())
+        })?;
+        Ok((0..episodes.len()).filter(|number| !count[*number]).collect())
     }
 
     /// Tries the policy on programs kept apart, and keeps it if it is the best so far.
@@ -377,7 +424,7 @@ impl<'a> Run<'a> {
             .flat_map(|legal| self.validation.iter().map(move |benchmark| order(benchmark, legal)))
             .collect();
         let episodes = self.gatherer.gather(&orders, Chooser::Greedy(self.learner.policy()))?;
-        let ratio = self.ratio(&episodes);
+        let ratio = self.ratio(&episodes, &self.wrong(&episodes)?);
         let gain = self.config.plateau.as_ref().map_or(0.0, |plateau| plateau.gain);
         if self.done.reference.is_none_or(|reference| ratio > reference + gain) {
             (self.done.reference, self.done.since) = (Some(ratio), 0);

@@ -15,6 +15,7 @@ use xla_gym_engine::{
 };
 use xla_gym_env::{CacheConfig, Env, EnvConfig, EnvError, Start, Walk, World, WorldConfig};
 use xla_gym_optimize::coreset;
+use xla_gym_proof::{Options, Outputs, Pipeline, Proof, Prover};
 use xla_gym_report::results::{Counts3, Outcome};
 use xla_gym_search::{Budget, Goal, Method, Search, search};
 
@@ -44,10 +45,13 @@ struct Found {
     passes: Vec<PassId>,
     /// Operations at the best state on the way.
     operations: u64,
-    /// Operations at the end of the trajectory.
-    end: Option<u64>,
+    /// Operations at the end of the trajectory, and the way there.
+    end: Option<(u64, Vec<PassId>)>,
     charged: u64,
 }
+
+/// The pass to blame is looked for only if that should take no longer than this.
+const CHEAP_SECONDS: f64 = 30.0;
 
 /// Operations before layout assignment, and kernels; why not, if the pipeline refuses.
 type Legal = Result<(u64, u64), String>;
@@ -62,12 +66,34 @@ pub struct Contest {
     worlds: Mutex<HashMap<Vec<String>, Arc<World>>>,
     /// By graph and state.
     legal: Mutex<HashMap<(usize, Fingerprint), Legal>>,
+    /// Who runs what is to count; nobody, if everything is taken at its word.
+    prover: Option<Prover>,
 }
 
 impl Contest {
-    /// Finds the graphs.
-    pub fn new(engine: EngineConfig, programs: Benchmarks, cache: CacheConfig) -> Contest {
-        Contest { engine, programs, cache, worlds: Mutex::default(), legal: Mutex::default() }
+    /// Finds the graphs. `check` says how results are run beside the program as emitted; without it
+    /// they are not.
+    pub fn new(
+        engine: EngineConfig,
+        programs: Benchmarks,
+        cache: CacheConfig,
+        check: Option<Options>,
+    ) -> Contest {
+        Contest {
+            engine,
+            programs,
+            cache,
+            worlds: Mutex::default(),
+            legal: Mutex::default(),
+            prover: check.map(Prover::new),
+        }
+    }
+
+    /// Lets go of what is kept of a graph only to compare results on it.
+    pub fn leave(&self, graph: usize) {
+        if let Some(prover) = &self.prover {
+            prover.forget(graph);
+        }
     }
 
     /// How many graphs there are.
@@ -115,19 +141,82 @@ impl Contest {
             budget,
             charged: found.charged,
             order: counts(found.operations),
-            end: found.end.map(counts),
+            end: found.end.as_ref().map(|(end, _)| counts(*end)),
             legal: None,
             kernels: None,
             kernels_default: None,
             seconds,
             passes: names(&world, &found.passes),
-            legal_passes: Vec::new(),
-            refused: None,
+            ..Outcome::default()
         };
+        if !matches!(contestant.way, Way::Default) {
+            self.prove(&world, graph, &found, &mut outcome)?;
+        } else if self.prover.is_some() {
+            // What XLA itself makes of a program is what all others are compared with.
+            outcome.outputs = Outputs::Equal;
+        }
         if legal {
             self.add_legal(&world, graph, contestant, &mut outcome)?;
         }
         Ok(outcome)
+    }
+
+    /// Runs what a contestant found beside the program as emitted. What is not found equal counts as
+    /// if nothing had been done.
+    fn prove(
+        &self,
+        world: &Arc<World>,
+        graph: usize,
+        found: &Found,
+        outcome: &mut Outcome,
+    ) -> Result<(), ContestError> {
+        let Some(prover) = &self.prover else { return Ok(()) };
+        let mut best = along(world, graph, &[], &found.passes)?;
+        let proof = prover.prove(&mut best, Pipeline::Whole)?;
+        if !proof.outputs.count() {
+            outcome.claimed.order = Some(outcome.order.result);
+            outcome.order.result = outcome.order.result.max(outcome.order.initial);
+            self.blame(world, graph, &[], &found.passes, Pipeline::Whole, &proof, outcome)?;
+        }
+        let mut end_proof = proof.clone();
+        outcome.outputs = proof.outputs;
+        if let (Some((_, path)), Some(end)) = (&found.end, &mut outcome.end) {
+            let mut last = along(world, graph, &[], path)?;
+            if last.state().id != best.state().id {
+                end_proof = prover.prove(&mut last, Pipeline::Whole)?;
+                outcome.end_outputs = Some(end_proof.outputs.clone());
+            }
+            if !end_proof.outputs.count() {
+                outcome.claimed.end = Some(end.result);
+                end.result = end.result.max(end.initial);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says why something does not count, and by which pass, where that is cheap to find out.
+    #[allow(clippy::too_many_arguments, reason = "each is a part of what was run")]
+    fn blame(
+        &self,
+        world: &Arc<World>,
+        graph: usize,
+        prefix: &[PassId],
+        passes: &[PassId],
+        pipeline: Pipeline,
+        proof: &Proof,
+        outcome: &mut Outcome,
+    ) -> Result<(), ContestError> {
+        outcome.why.get_or_insert_with(|| proof.words.clone());
+        let questions = f64::from(passes.len().max(1).ilog2() + 1);
+        let unknown = matches!(proof.outputs, Outputs::NotComparable(_) | Outputs::Unchecked);
+        if outcome.guilty.is_some() || unknown || questions * proof.seconds > CHEAP_SECONDS {
+            return Ok(());
+        }
+        if let Some(prover) = &self.prover {
+            let guilty = prover.guilty(world, graph, prefix, passes, pipeline)?;
+            outcome.guilty = guilty.map(|guilty| guilty.pass);
+        }
+        Ok(())
     }
 
     /// How a contestant fares from the program as emitted, or from the program made legal.
@@ -152,6 +241,7 @@ impl Contest {
             }
             Way::Plain(method) => search(*method, Vec::new(), None),
             Way::Coreset(method) => search(*method, coreset(world.engine()), None),
+            Way::Order(passes) => follow(world, graph, passes, budget, legal),
             Way::Default => {
                 let operations = world.defaults(graph)?.optimised;
                 Ok(Found { passes: Vec::new(), operations, end: None, charged: 0 })
@@ -160,7 +250,8 @@ impl Contest {
     }
 
     /// What the contestant makes of the program made legal, with the same budget, after XLA's real
-    /// pipeline. Where that refuses, the result counts as one that removed nothing.
+    /// pipeline. Where that refuses, or outputs are not found equal, the result counts as one that
+    /// removed nothing.
     fn add_legal(
         &self,
         world: &Arc<World>,
@@ -174,13 +265,12 @@ impl Contest {
         if matches!(contestant.way, Way::Default) {
             outcome.legal = Some(Counts3 { initial, default, result: default });
             outcome.kernels = Some(defaults.kernels);
+            outcome.legal_outputs = self.prover.is_some().then_some(Outputs::Equal);
             return Ok(());
         }
         let found = self.find(world, graph, contestant, outcome.budget, true)?;
-        let mut walk = Walk::begin_after(world, graph, &world.legalising(graph)?)?;
-        for &pass in &found.passes {
-            walk.step(pass)?;
-        }
+        let legalising = world.legalising(graph)?;
+        let mut walk = along(world, graph, &legalising, &found.passes)?;
         outcome.legal_passes = names(world, &found.passes);
         let key = (graph, walk.state().id);
         let known = lock(&self.legal).get(&key).cloned();
@@ -206,10 +296,24 @@ impl Contest {
                 through
             }
         };
-        let (result, kernels) = through.unwrap_or_else(|reason| {
-            outcome.refused = Some(reason);
-            (initial, defaults.kernels_initial)
-        });
+        let (mut result, mut kernels) = match through {
+            Err(reason) => {
+                outcome.refused = Some(reason);
+                outcome.legal_outputs = self.prover.is_some().then_some(Outputs::Rejected);
+                (initial, defaults.kernels_initial)
+            }
+            Ok((result, kernels)) => (result, kernels),
+        };
+        if let (Some(prover), None) = (&self.prover, &outcome.refused) {
+            let proof = prover.prove(&mut walk, Pipeline::Replaced)?;
+            if !proof.outputs.count() {
+                (outcome.claimed.legal, outcome.claimed.kernels) = (Some(result), Some(kernels));
+                (result, kernels) = (result.max(initial), kernels.max(defaults.kernels_initial));
+                let pipeline = Pipeline::Replaced;
+                self.blame(world, graph, &legalising, &found.passes, pipeline, &proof, outcome)?;
+            }
+            outcome.legal_outputs = Some(proof.outputs);
+        }
         outcome.kernels = Some(kernels);
         outcome.legal = Some(Counts3 { initial, default, result });
         Ok(())
@@ -231,6 +335,20 @@ impl Contest {
         worlds.insert(passes, world.clone());
         Ok(world)
     }
+}
+
+/// Where passes lead after others.
+fn along(
+    world: &Arc<World>,
+    graph: usize,
+    prefix: &[PassId],
+    passes: &[PassId],
+) -> Result<Walk, ContestError> {
+    let mut walk = Walk::begin_after(world, graph, prefix)?;
+    for &pass in passes {
+        walk.step(pass)?;
+    }
+    Ok(walk)
 }
 
 /// A policy walks once.
@@ -268,9 +386,33 @@ fn walk(
     Ok(Found {
         passes: episode.best_path.iter().map(pass).collect(),
         operations: episode.fewest(),
-        end: Some(episode.last()),
+        end: Some((episode.last(), episode.path.iter().map(pass).collect())),
         charged: episode.len() as u64,
     })
+}
+
+/// An order that is the same for all graphs.
+fn follow(
+    world: &Arc<World>,
+    graph: usize,
+    passes: &[String],
+    budget: u64,
+    legal: bool,
+) -> Result<Found, ContestError> {
+    let passes =
+        world.engine().passes(passes.iter().map(String::as_str)).map_err(EnvError::from)?;
+    let prefix = if legal { world.legalising(graph)?.to_vec() } else { Vec::new() };
+    let mut walk = Walk::begin_after(world, graph, &prefix)?;
+    let mut best = (walk.state().counts.operations, 0);
+    let within = passes.len().min(budget as usize);
+    for &pass in &passes[..within] {
+        walk.step(pass)?;
+        best = best.min((walk.state().counts.operations, walk.steps().len()));
+    }
+    let (operations, length) = best;
+    let end = Some((walk.state().counts.operations, walk.steps().collect()));
+    let passes = walk.steps().take(length).collect();
+    Ok(Found { passes, operations, end, charged: within as u64 })
 }
 
 /// A search.

@@ -31,6 +31,8 @@ pub enum Way {
     Plain(Method),
     /// A search that begins with orders that did well on training graphs.
     Coreset(Method),
+    /// The same passes on every graph, in this order; the best state on the way counts.
+    Order(Vec<String>),
     /// XLA's own optimisation passes in their order: what everything is measured by.
     Default,
 }
@@ -41,7 +43,9 @@ impl Contestant {
         match self.way {
             Way::Walk(_) => Kind::Rollout,
             Way::Guided(..) => Kind::Search,
-            Way::Luck(_) | Way::Plain(_) | Way::Coreset(_) | Way::Default => Kind::Baseline,
+            Way::Luck(_) | Way::Plain(_) | Way::Coreset(_) | Way::Order(_) | Way::Default => {
+                Kind::Baseline
+            }
         }
     }
 

@@ -9,8 +9,9 @@
 //! operations that legalisation adds later could not be tidied up.
 //!
 //! Invariants: nobody gets more passes than the budget; what is counted is the best state on the way,
-//! and where a trajectory ended is told too; a result that XLA's real pipeline refuses counts as one
-//! that removed nothing.
+//! and where a trajectory ended is told too; a result counts only if it was run beside the program as
+//! emitted and its outputs were found equal. What XLA's real pipeline refuses, what differs and what
+//! cannot be compared counts as one that removed nothing.
 
 #![forbid(unsafe_code)]
 
@@ -19,3 +20,4 @@ mod contestant;
 
 pub use contest::{Contest, ContestError};
 pub use contestant::{Contestant, Way};
+pub use xla_gym_proof::{Options, Outputs};

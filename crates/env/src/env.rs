@@ -436,6 +436,11 @@ impl Env {
         Ok(&self.running()?.operations)
     }
 
+    /// The actions that led to the current state, without those that changed nothing.
+    pub fn path(&self) -> Result<Vec<usize>, EnvError> {
+        Ok(self.running()?.walk.applied())
+    }
+
     /// The actions that led to the fewest operations of this episode, without those that changed
     /// nothing.
     pub fn best_path(&self) -> Result<Vec<usize>, EnvError> {

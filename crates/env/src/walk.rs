@@ -74,6 +74,11 @@ impl Walk {
         Ok(walk)
     }
 
+    /// Where it takes place.
+    pub fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
     /// Which benchmark.
     pub fn benchmark(&self) -> usize {
         self.benchmark

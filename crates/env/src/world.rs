@@ -131,6 +131,13 @@ impl World {
         self.engine.pass_name(self.actions[action])
     }
 
+    /// Whether the pass behind an action keeps what programs compute. Passes that do not are actions
+    /// only where they were asked for by name.
+    pub fn keeps_results(&self, action: usize) -> bool {
+        let passes = &self.engine.hello().passes;
+        self.actions.get(action).is_none_or(|pass| !passes[usize::from(pass.0)].lossy)
+    }
+
     /// Where episodes begin.
     pub fn start(&self) -> Start {
         self.start

@@ -95,6 +95,8 @@ fn base(pass: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use xla_gym_proof::Outputs;
+
     use super::*;
 
     fn row(passes: &[&str]) -> Row {
@@ -108,6 +110,7 @@ mod tests {
             initial: 0,
             default: 0,
             operations: 0,
+            outputs: Outputs::Unchecked,
         }
     }
 

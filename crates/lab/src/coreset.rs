@@ -7,6 +7,7 @@ use xla_gym_data::{Benchmarks, Library, Side};
 use xla_gym_engine::{EngineConfig, protocol::PassId};
 use xla_gym_env::{Defaults, Start, Walk, World, WorldConfig};
 use xla_gym_optimize::{Coreset, Covering};
+use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
 use xla_gym_score::NORMALISING;
 use xla_gym_search::{Budget, Goal, Method, Search, minimise, search};
 
@@ -15,8 +16,9 @@ use crate::graphs;
 /// A small set of orders that together do well on the training graphs.
 ///
 /// Searches on graphs that are on the training side of every split (from the program as emitted, and
-/// from its normal form), shortens the best order of each,
-/// tries every order on every graph, and picks greedily those that raise the mean order ratio most.
+/// from its normal form), shortens the best order of each, runs what it makes of its graph beside the
+/// program as emitted and drops it unless outputs are found equal, tries every other order on every
+/// graph, and picks greedily those that raise the mean order ratio most.
 #[derive(clap::Args)]
 pub struct Args {
     /// Every how manieth of the graphs.
@@ -62,6 +64,7 @@ pub fn run(args: Args) -> Result<()> {
     };
     let world = Arc::new(World::with_programs(config, Benchmarks::find(&training)?)?);
 
+    let prover = Prover::new(Options::default());
     let bar = graphs::progress(world.len() as u64, "graphs searched");
     let mut orders: Vec<(Vec<PassId>, usize)> = Vec::new();
     let mut defaults: Vec<Defaults> = Vec::new();
@@ -81,10 +84,21 @@ pub fn run(args: Args) -> Result<()> {
                     order.len()
                 );
             });
-            if !order.is_empty() && !orders.iter().any(|(other, _)| *other == order) {
+            if order.is_empty() || orders.iter().any(|(other, _)| *other == order) {
+                continue;
+            }
+            let mut walk = Walk::begin(&world, graph)?;
+            for &pass in &order {
+                walk.step(pass)?;
+            }
+            let proof = prover.prove(&mut walk, Pipeline::Whole)?;
+            if proof.outputs == Outputs::Equal {
                 orders.push((order, graph));
+            } else {
+                bar.suspend(|| println!("  which is dropped: {}", proof.words));
             }
         }
+        prover.forget(graph);
         defaults.push(default);
         bar.inc(1);
     }
@@ -126,6 +140,7 @@ pub fn run(args: Args) -> Result<()> {
                 passes: orders[index].0.iter().map(name).collect(),
                 covered,
                 found_on: world.benchmark_name(orders[index].1).to_owned(),
+                outputs: Some(Outputs::Equal.to_string()),
             })
             .collect(),
     };

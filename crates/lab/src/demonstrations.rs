@@ -20,6 +20,7 @@ use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
 use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_optimize::coreset;
+use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
 use xla_gym_search::{Budget, Goal, Method, Policy, Search, search};
 
 use crate::graphs;
@@ -28,7 +29,10 @@ use crate::graphs;
 ///
 /// Searches from the program as emitted, and from the program made legal by XLA's own passes; with
 /// `--astray`, from where a policy may stand after some steps of its own, to learn how to go on
-/// from there. Results are written as they come; a run that is started again goes on where it ended.
+/// from there. Each order is run beside the program as emitted; one that is not found equal is cut
+/// before the pass to blame, and where nothing can be proven the row has no passes, so that nobody
+/// learns from it. Results are written as they come; a run that is started again goes on where it
+/// ended.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which graphs.
@@ -53,6 +57,10 @@ pub struct Args {
     #[arg(long, requires = "policy", value_name = "SEARCHES",
           value_parser = clap::value_parser!(u64).range(1..))]
     astray: Option<u64>,
+
+    /// On how many kinds of inputs at least orders are proven.
+    #[arg(long, default_value_t = Options::default().trials)]
+    trials: u32,
 
     /// Seed.
     #[arg(long, default_value_t = 0)]
@@ -82,6 +90,9 @@ pub struct Row {
     pub default: u64,
     /// Operations after this one.
     pub operations: u64,
+    /// Whether what it makes of the program was run and found equal.
+    #[serde(default)]
+    pub outputs: Outputs,
 }
 
 impl Row {
@@ -145,6 +156,10 @@ pub fn run(args: Args) -> Result<()> {
     if programs.is_empty() {
         return Ok(());
     }
+    let passes = match &policy {
+        Some(policy) if args.astray.is_some() => graphs::lossless(&policy.interface.passes)?,
+        _ => Vec::new(),
+    };
     let file = Mutex::new(File::options().create(true).append(true).open(&args.output)?);
     let bar = graphs::progress(programs.len() as u64, "graphs");
     on_all_cores(programs.len(), |index| {
@@ -153,18 +168,21 @@ pub fn run(args: Args) -> Result<()> {
         let config = WorldConfig {
             engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
             // Who goes astray does so by passes that it knows, and comes back by the same.
-            passes: match &policy {
-                Some(policy) if args.astray.is_some() => policy.interface.passes.clone(),
-                _ => Vec::new(),
-            },
+            passes: passes.clone(),
             ..WorldConfig::xla()?
         };
         let world = Arc::new(World::with_programs(config, found)?);
+        let prover = Prover::new(Options { trials: args.trials, ..Options::default() });
         for legal in [false, true] {
             let name = world.benchmark_name(0).to_owned();
             for number in missing(&name, legal) {
-                let row = demonstrate(&world, legal, policy.as_ref(), number as u64, &args)
+                let mut row = demonstrate(&world, legal, policy.as_ref(), number as u64, &args)
                     .with_context(|| name.clone())?;
+                if let Some(words) =
+                    prove(&world, &prover, &mut row).with_context(|| name.clone())?
+                {
+                    bar.suspend(|| println!("{name}: {words}"));
+                }
                 let line = serde_json::to_string(&row)? + "\n";
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
                 file.write_all(line.as_bytes())?;
@@ -239,7 +257,49 @@ fn demonstrate(
         initial,
         default,
         operations,
+        outputs: Outputs::Unchecked,
     })
+}
+
+/// Runs what an order makes of its program, the only one of the world, beside the program as emitted.
+/// What is not found equal is cut back to the best that is, and said.
+fn prove(world: &Arc<World>, prover: &Prover, row: &mut Row) -> Result<Option<String>> {
+    let pipeline = if row.legal { Pipeline::Replaced } else { Pipeline::Whole };
+    let prefix = row.prefix(world)?;
+    let passes = world.engine().passes(row.passes.iter().map(String::as_str))?;
+    let along = |passes: &[PassId]| -> Result<Walk> {
+        let mut walk = Walk::begin_after(world, 0, &prefix)?;
+        for &pass in passes {
+            walk.step(pass)?;
+        }
+        Ok(walk)
+    };
+    let proof = prover.prove(&mut along(&passes)?, pipeline)?;
+    row.outputs = proof.outputs.clone();
+    if proof.outputs == Outputs::Equal {
+        return Ok(None);
+    }
+    let mut good = 0;
+    let mut words = proof.words;
+    if !matches!(proof.outputs, Outputs::NotComparable(_) | Outputs::Unchecked)
+        && let Some(guilty) = prover.guilty(world, 0, &prefix, &passes, pipeline)?
+    {
+        words = format!("{words}, after {}", guilty.pass);
+        // The fewest operations before it, by the fewest passes.
+        let mut walk = along(&[])?;
+        let mut best = (walk.state().counts.operations, 0);
+        for (number, &pass) in passes[..guilty.before].iter().enumerate() {
+            walk.step(pass)?;
+            best = best.min((walk.state().counts.operations, number + 1));
+        }
+        let proof = prover.prove(&mut along(&passes[..best.1])?, pipeline)?;
+        if proof.outputs == Outputs::Equal {
+            (good, row.outputs) = (best.1, proof.outputs);
+        }
+    }
+    row.passes.truncate(good);
+    row.operations = along(&passes[..good])?.state().counts.operations;
+    Ok(Some(format!("{words}; {good} of {} passes are kept", passes.len())))
 }
 
 /// The most steps of a policy before an order begins.
@@ -337,5 +397,38 @@ mod tests {
             walks.push(after);
         }
         assert!(walks.iter().any(|walk| *walk != walks[0]));
+    }
+
+    #[test]
+    fn an_order_is_cut_before_the_pass_that_makes_it_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("scatter.hlo");
+        std::fs::write(&file, include_str!("../../../testdata/proof/batched-scatter.hlo")).unwrap();
+        let row = |passes: &[&str]| Row {
+            benchmark: file.to_str().unwrap().to_owned(),
+            legal: false,
+            after: Vec::new(),
+            passes: passes.iter().map(|pass| (*pass).to_owned()).collect(),
+            initial: 0,
+            default: 0,
+            operations: 0,
+            outputs: Outputs::Unchecked,
+        };
+        let mut wrong = row(&["algsimp", "scatter_determinism_expander", "dce", "algsimp"]);
+        let world = wrong.world().unwrap();
+        let prover = Prover::new(Options { trials: 1, ..Options::default() });
+        let words = prove(&world, &prover, &mut wrong).unwrap().unwrap();
+        assert!(words.contains("after scatter_determinism_expander"), "{words}");
+        assert_eq!(wrong.passes, ["algsimp"]);
+        assert_eq!(wrong.outputs, Outputs::Equal);
+        assert!(wrong.operations < world.start_state(0).unwrap().counts.operations);
+        let mut right = row(&["algsimp", "dce"]);
+        assert!(prove(&world, &prover, &mut right).unwrap().is_none());
+        assert_eq!((right.passes.len(), right.outputs), (2, Outputs::Equal));
+        // What is wrong before it begins cannot be mended.
+        let mut lost = row(&["algsimp"]);
+        lost.after = vec!["scatter_determinism_expander".to_owned()];
+        prove(&world, &prover, &mut lost).unwrap().unwrap();
+        assert!(lost.passes.is_empty() && lost.outputs == Outputs::Different);
     }
 }

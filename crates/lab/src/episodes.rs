@@ -19,6 +19,7 @@ use xla_gym_engine::{
     protocol::{Observe, PassId},
 };
 use xla_gym_oracle::{Options, Reference, Report, Verdict};
+use xla_gym_proof::first_wrong;
 use xla_gym_score::{Start, start_session};
 
 use crate::graphs;
@@ -232,20 +233,16 @@ impl Lab {
         Ok(())
     }
 
-    /// Bisection over the length of the sequence: outputs that differ stay different.
+    /// The pass after which outputs first differ.
     fn first_different(&self, graph: usize, steps: &[PassId]) -> Result<String> {
-        let (mut good, mut bad) = (0, steps.len());
-        while good + 1 < bad {
-            let middle = (good + bad) / 2;
+        let wrong = first_wrong(steps.len(), |length| {
             let mut session =
                 self.starts[graph].lock().expect("no thread panics").session.fork()?;
-            session.multistep(&steps[..middle], Observe::NOTHING, |_| {})?;
-            match self.compare(graph, &mut session)?.verdict {
-                Verdict::Different { .. } => bad = middle,
-                _ => good = middle,
-            }
-        }
-        Ok(self.engine.pass_name(steps[bad - 1]).to_owned())
+            session.multistep(&steps[..length], Observe::NOTHING, |_| {})?;
+            let verdict = self.compare(graph, &mut session)?.verdict;
+            anyhow::Ok(matches!(verdict, Verdict::Different { .. }))
+        })?;
+        Ok(self.engine.pass_name(steps[wrong - 1]).to_owned())
     }
 
     fn compare(&self, graph: usize, session: &mut Session) -> Result<Report> {

@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use xla_gym_engine::{on_all_cores, protocol::PassId};
 use xla_gym_env::{Walk, World};
+use xla_gym_proof::Outputs;
 
 use crate::{demonstrations::Row, graphs};
 
@@ -72,6 +73,8 @@ pub fn run(args: Args) -> Result<()> {
     let affected: usize = programs.iter().map(|(_, numbers)| numbers.len()).sum();
     for (number, passes, operations) in changed.into_iter().flatten() {
         (rows[number].passes, rows[number].operations) = (passes, operations);
+        // Nobody has run this one: `xla-gym-lab recheck --keep-equal` does.
+        rows[number].outputs = Outputs::Unchecked;
     }
     Row::write(&rows, &args.output)?;
     let (without, late) = (without.into_inner(), late.into_inner());
@@ -123,6 +126,7 @@ mod tests {
             initial: 0,
             default: 0,
             operations: 0,
+            outputs: Outputs::Unchecked,
         };
         let order = row(&[COPIES, "algsimp", "cse"]);
         let world = order.world().unwrap();

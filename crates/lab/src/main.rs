@@ -21,6 +21,7 @@ mod mutations;
 mod optional;
 mod overhead;
 mod pass_table;
+mod recheck;
 mod referee;
 mod search;
 mod speed;
@@ -72,6 +73,8 @@ enum Command {
     /// Orders in which passes are named alike.
     Canonical(canonical::Args),
     LateCopies(late_copies::Args),
+    /// Whether orders in files compute what they should.
+    Recheck(recheck::Args),
     /// One policy out of several.
     Ensemble(ensemble::Args),
     /// Which passes of XLA's own pipeline can be left out.
@@ -101,6 +104,7 @@ fn main() -> Result<()> {
         Command::Demonstrations(args) => demonstrations::run(args),
         Command::Canonical(args) => canonical::run(args),
         Command::LateCopies(args) => late_copies::run(args),
+        Command::Recheck(args) => recheck::run(args),
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Mutants(args) => mutants::run(args),

@@ -43,7 +43,7 @@ impl Precise {
         let options = CompileOptions { quick: true, ..CompileOptions::default() };
         let compiled = match signature.can_be_promoted {
             true => {
-                let (program, _) = scratch.promote(false)?;
+                let (program, _) = scratch.promote(false, None)?;
                 scratch.compile_program(program, &options)?
             }
             false => scratch.compile(&[])?,

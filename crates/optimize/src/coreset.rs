@@ -27,6 +27,9 @@ pub struct Covering {
     pub covered: f64,
     /// The graph on which it was found.
     pub found_on: String,
+    /// Whether it was run there and computes what it should; nothing, if nobody tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<String>,
 }
 
 /// The orders of the committed set that this engine knows. With another compiler there may be

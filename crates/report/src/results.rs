@@ -8,6 +8,10 @@
 //! order removes. 1 is as good as XLA's own, and more is better. Where XLA's own order removes
 //! nothing, there is no ratio; such graphs are counted and listed, but enter no mean.
 //!
+//! What was not found to compute what it should ([`Outputs`]) is written down with the figures of the
+//! start, so that it gains nothing, and counted apart. Outcomes that nobody ran count as they are, and
+//! are counted apart too.
+//!
 //! ```
 //! use xla_gym_report::results::{Counts3, Kind, Outcome, results_page, summary, summary_text};
 //!
@@ -31,13 +35,15 @@ mod curves;
 mod data;
 mod figures;
 mod groups;
+mod outputs;
 mod page;
 mod stats;
 mod summary;
 mod tables;
 
-pub use data::{Counts3, Kind, Outcome, Progress};
+pub use data::{Claimed, Counts3, Kind, Outcome, Progress};
+pub use outputs::Outputs;
 pub use page::{Page, PageOptions, results_page, results_page_with};
 pub use stats::{FLOOR, Interval};
-pub use summary::{Estimate, Extreme, SummaryRow, summary};
+pub use summary::{Checked, Estimate, Extreme, SummaryRow, summary};
 pub use tables::summary_text;

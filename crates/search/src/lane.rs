@@ -157,7 +157,8 @@ impl<'a> Lane<'a> {
     pub fn first_choice(&self, walk: &Walk) -> Option<PassId> {
         let weights = self.shared.policy.as_ref()?.weigh(walk, self.passes());
         let choices = self.passes().iter().copied().zip(weights);
-        let useful = choices.filter(|(pass, _)| !self.is_useless(walk, *pass));
+        let useful =
+            choices.filter(|(pass, weight)| *weight > 0.0 && !self.is_useless(walk, *pass));
         // The first among equals, as where an agent walks.
         let better =
             |best: (PassId, f64), next: (PassId, f64)| if next.1 > best.1 { next } else { best };

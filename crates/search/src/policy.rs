@@ -7,7 +7,7 @@ use xla_gym_env::Walk;
 
 /// Which passes look promising where a walk stands. Every method asks it, if there is one.
 pub trait Policy: Debug + Send + Sync {
-    /// A weight for each of the passes; not negative, not all zero.
+    /// A weight for each of the passes; not negative. What has none is not chosen.
     fn weigh(&self, walk: &Walk, passes: &[PassId]) -> Vec<f64>;
 }
 

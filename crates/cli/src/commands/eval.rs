@@ -15,14 +15,14 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
-use xla_gym_contest::{Contest, Contestant, Way};
+use xla_gym_contest::{Contest, Contestant, Options, Outputs, Way};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::on_all_cores;
 use xla_gym_env::CacheConfig;
 use xla_gym_report::results::{Outcome, summary, summary_text};
 use xla_gym_search::Method;
 
-use crate::context::Context;
+use crate::{context::Context, plain::plain};
 
 /// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
 ///
@@ -31,7 +31,13 @@ use crate::context::Context;
 /// ratio (operations removed beside what XLA's own order removes), the legal ratio and the kernels
 /// (after XLA's real pipeline, by a second attempt from the program made legal); then the share of
 /// graphs that are not worse than by XLA's own order, as a mean over seeds, and of those that never
-/// are, by no seed. Graphs on which XLA's own order removes nothing are counted and shown. With
+/// are, by no seed.
+///
+/// A gain counts only if it is one: what is to count is run beside the program as emitted, on several
+/// kinds of inputs. What is not found equal, or cannot be compared, counts as if nothing had been
+/// done; it is counted, and listed at the end with the reason and the pass to blame.
+///
+/// Graphs on which XLA's own order removes nothing are counted and shown. With
 /// `-o`, outcomes are written as they come, and a call that is made again goes on where it ended.
 #[derive(clap::Args)]
 pub struct Args {
@@ -60,6 +66,10 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "default,random,greedy,beam,coreset")]
     against: Vec<String>,
 
+    /// An order that takes part as it is: NAME=PASS,PASS,... Can be given several times.
+    #[arg(long = "order", value_name = "NAME=PASSES")]
+    orders: Vec<String>,
+
     /// Let policies guide searches by these methods too: beam, mcts, evolve. They begin with the
     /// policy's walk, then come the orders of the coreset.
     #[arg(long, value_delimiter = ',')]
@@ -72,6 +82,15 @@ pub struct Args {
     /// Do not send results through XLA's real pipeline, which takes most of the time.
     #[arg(long)]
     no_legal: bool,
+
+    /// On how many kinds of inputs at least results are run and compared.
+    #[arg(long, default_value_t = Options::default().trials,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    trials: u32,
+
+    /// Take results at their word and do not run them: their outcomes say "unchecked".
+    #[arg(long, conflicts_with = "trials")]
+    no_check: bool,
 
     /// A file in which the effects of passes are remembered, shared between runs.
     #[arg(long, value_name = "PATH")]
@@ -98,13 +117,17 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     });
     programs.programs = programs.programs.into_iter().step_by(args.every.max(1)).collect();
     let cache = CacheConfig { disk: args.cache.clone(), ..CacheConfig::default() };
-    let contest = Contest::new(context.engine_config()?, programs, cache);
+    let check = (!args.no_check).then(|| Options { trials: args.trials, ..Options::default() });
+    let contest = Contest::new(context.engine_config()?, programs, cache, check);
     let mut outcomes = match &args.output {
         Some(path) if path.exists() => read_outcomes(path)?,
         _ => Vec::new(),
     };
-    // What lacks a legal ratio that is wanted now is done again.
+    // What lacks a legal ratio or a check that is wanted now is done again.
     outcomes.retain(|outcome| args.no_legal || outcome.legal.is_some());
+    outcomes.retain(|outcome| {
+        args.no_check || outcome.verdicts().all(|(_, outputs)| *outputs != Outputs::Unchecked)
+    });
     let done: HashSet<Key> = outcomes.iter().map(key).collect();
     let file = args.output.as_ref().map(|path| append_to(path));
     let file = Mutex::new(file.transpose()?);
@@ -142,6 +165,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                 lock(&fresh).push(outcome);
             }
         }
+        contest.leave(graph);
         progress.advance();
         Ok::<(), anyhow::Error>(())
     })?;
@@ -153,6 +177,12 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     } else {
         context.print(&summary_text(&rows))?;
     }
+    let unproven = unproven(&outcomes);
+    if context.json() {
+        eprint!("{}", plain(&unproven));
+    } else {
+        context.print(&unproven)?;
+    }
     let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
     for failure in &failures {
         eprintln!("{failure}");
@@ -161,6 +191,37 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         eprintln!("Interrupted: these are the outcomes so far.");
     }
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// What does not count, each with the reason.
+fn unproven(outcomes: &[Outcome]) -> String {
+    let mut lines = Vec::new();
+    for outcome in outcomes {
+        let wrong: Vec<(&str, &Outputs)> =
+            outcome.verdicts().filter(|(_, outputs)| !outputs.count()).collect();
+        let Some((_, first)) = wrong.first() else { continue };
+        let parts: Vec<&str> = wrong.iter().map(|(part, _)| *part).collect();
+        let reason = match (&outcome.refused, &outcome.why) {
+            (_, Some(why)) => why.clone(),
+            (Some(refused), None) => format!("the compiler rejects it: {refused}"),
+            (None, None) => first.to_string(),
+        };
+        let guilty = outcome.guilty.as_ref().map(|pass| format!(", after {pass}"));
+        lines.push(format!(
+            "  {}, {}, seed {}, budget {} ({}): {reason}{}\n",
+            outcome.graph,
+            outcome.contestant,
+            outcome.seed,
+            outcome.budget,
+            parts.join(", "),
+            guilty.unwrap_or_default()
+        ));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    lines.sort();
+    format!("\nNot found equal, and so counted as if nothing had been done:\n{}", lines.concat())
 }
 
 /// Opens a file to go on with, without a last line that was cut off.
@@ -235,6 +296,13 @@ fn contestants(args: &Args) -> Result<Vec<Contestant>> {
         for &seed in seeds {
             all.push(Contestant { name: name.clone(), seed, way: way.clone() });
         }
+    }
+    for order in &args.orders {
+        let (name, passes) = order
+            .split_once('=')
+            .with_context(|| format!("--order {order}: NAME=PASS,PASS,... is needed"))?;
+        let passes = passes.split(',').map(|pass| pass.trim().to_owned()).collect();
+        all.push(Contestant { name: name.to_owned(), seed: 0, way: Way::Order(passes) });
     }
     let mut names = HashSet::new();
     for contestant in &all {

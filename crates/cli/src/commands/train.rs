@@ -21,7 +21,8 @@ use crate::{
 ///
 /// Everything goes into one folder: the configuration, progress.jsonl, event files for TensorBoard,
 /// a checkpoint, and the policies as safetensors (policy.safetensors is the best on programs kept
-/// apart, last.safetensors the last). Called again with the same folder, it goes on where it ended,
+/// apart, last.safetensors the last). What a policy makes of those programs is run beside them, and
+/// counts only if outputs are equal (validation.check). Called again with the same folder, it goes on where it ended,
 /// however it ended, and comes to the same weights as if it had not been interrupted. Ctrl-C ends it
 /// after the current update.
 #[derive(clap::Args)]

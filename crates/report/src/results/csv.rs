@@ -6,9 +6,9 @@ use std::{
 };
 
 use super::{
-    Counts3, Outcome, Progress,
+    Counts3, Outcome, Outputs, Progress,
     curves::Curve,
-    summary::{Estimate, SummaryRow},
+    summary::{Checked, Estimate, SummaryRow},
 };
 use crate::markup::escape;
 
@@ -89,6 +89,10 @@ pub fn summary<'a>(rows: impl IntoIterator<Item = &'a SummaryRow>) -> String {
         "worst",
         "worst_graph",
         "median_seconds",
+        "equal",
+        "wrong",
+        "not_comparable",
+        "unchecked",
     ];
     header.extend(rest.map(str::to_owned));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
@@ -112,6 +116,8 @@ pub fn summary<'a>(rows: impl IntoIterator<Item = &'a SummaryRow>) -> String {
             cells.push(extreme.as_ref().map_or(String::new(), |extreme| extreme.graph.clone()));
         }
         cells.push(number(Some(row.median_seconds)));
+        let Checked { equal, wrong, not_comparable, unchecked } = row.outputs;
+        cells.extend([equal, wrong, not_comparable, unchecked].map(|count| count.to_string()));
         csv.row(cells);
     }
     csv.text()
@@ -141,6 +147,13 @@ pub fn outcomes(outcomes: &[Outcome]) -> String {
         "kernels_default",
         "seconds",
         "passes",
+        "outputs",
+        "end_outputs",
+        "legal_outputs",
+        "claimed_result",
+        "claimed_legal",
+        "claimed_kernels",
+        "guilty",
     ]);
     for outcome in outcomes {
         let three = |counts: Option<Counts3>| match counts {
@@ -165,6 +178,14 @@ pub fn outcomes(outcomes: &[Outcome]) -> String {
         cells.extend(three(outcome.legal));
         cells.extend([count(outcome.kernels), count(outcome.kernels_default)]);
         cells.extend([number(Some(outcome.seconds)), outcome.passes.join(" ")]);
+        let said = |outputs: &Option<Outputs>| outputs.as_ref().map(Outputs::to_string);
+        let end = said(&outcome.end_outputs).unwrap_or_default();
+        let legal = said(&outcome.legal_outputs).unwrap_or_default();
+        cells.extend([outcome.outputs.to_string(), end, legal]);
+        cells.extend(
+            [outcome.claimed.order, outcome.claimed.legal, outcome.claimed.kernels].map(count),
+        );
+        cells.push(outcome.guilty.clone().unwrap_or_default());
         csv.row(cells);
     }
     csv.text()

@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
+use super::Outputs;
+
 /// Operations of a program: as it came, after XLA's own order, and after the order in question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts3 {
@@ -69,12 +71,12 @@ pub struct Outcome {
     pub budget: u64,
     /// How many were used.
     pub charged: u64,
-    /// At the best state on the way.
+    /// At the best state on the way; at the start, if that state was run and not found equal.
     pub order: Counts3,
-    /// At the end of the trajectory.
+    /// At the end of the trajectory; likewise.
     #[serde(default)]
     pub end: Option<Counts3>,
-    /// Of the program made legal for code generation.
+    /// Of the program made legal for code generation; likewise.
     #[serde(default)]
     pub legal: Option<Counts3>,
     /// Kernels of the final program.
@@ -94,6 +96,64 @@ pub struct Outcome {
     /// Why XLA's pipeline did not take what came of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Whether the best state computes what the program as emitted does.
+    #[serde(default)]
+    pub outputs: Outputs,
+    /// Whether the state at the end of the trajectory does, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_outputs: Option<Outputs>,
+    /// Whether what came of the program made legal does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub legal_outputs: Option<Outputs>,
+    /// Figures that do not count, because outputs were not found equal.
+    #[serde(default, skip_serializing_if = "Claimed::is_empty")]
+    pub claimed: Claimed,
+    /// Why they do not, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The pass after which outputs are no longer found equal, if it was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guilty: Option<String>,
+}
+
+/// Figures of states whose outputs were not found equal: what would have counted otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Claimed {
+    /// Operations at the best state on the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<u64>,
+    /// Operations at the end of the trajectory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+    /// Operations of the program made legal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub legal: Option<u64>,
+    /// Kernels of the final program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<u64>,
+}
+
+impl Claimed {
+    /// Whether everything counts.
+    pub fn is_empty(&self) -> bool {
+        *self == Claimed::default()
+    }
+}
+
+impl Outcome {
+    /// Everything that was run, with what it is.
+    pub fn verdicts(&self) -> impl Iterator<Item = (&'static str, &Outputs)> {
+        let further = [("end", &self.end_outputs), ("legal", &self.legal_outputs)];
+        let further =
+            further.into_iter().filter_map(|(what, outputs)| Some((what, outputs.as_ref()?)));
+        std::iter::once(("order", &self.outputs)).chain(further)
+    }
+
+    /// Whether all of its figures rest on outputs that were found equal.
+    pub fn is_proven(&self) -> bool {
+        self.verdicts().all(|(_, outputs)| *outputs == Outputs::Equal)
+    }
 }
 
 /// One update of a training run.

@@ -7,7 +7,9 @@ use super::{
     figures::{self, Figure, Palette, means, plural, with_interval},
     groups::{groups, repeated},
     summary::{SummaryRow, comparable, summary},
-    tables::{floor_words, missing_words, runs_table, split_tables, undefined_table},
+    tables::{
+        floor_words, missing_words, outputs_words, runs_table, split_tables, undefined_table,
+    },
 };
 use crate::{
     markup::{details, document, escape, paragraph, section},
@@ -120,6 +122,9 @@ fn header(outcomes: &[Outcome], progress: &[Progress], rows: &[SummaryRow], titl
         let missing: usize = rows.iter().map(|row| row.missing).sum();
         if missing > 0 {
             out.push_str(&paragraph("caution", &missing_words(missing)));
+        }
+        if let Some(words) = outputs_words(rows) {
+            out.push_str(&paragraph("caution", &words));
         }
     }
     if progress.is_empty() {

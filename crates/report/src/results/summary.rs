@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Counts3, Kind, Outcome,
+    Counts3, Kind, Outcome, Outputs,
     groups::{Group, groups},
     stats::{FLOOR, Grid, Interval, median},
 };
@@ -54,6 +54,51 @@ pub struct SummaryRow {
     pub worst: Option<Extreme>,
     /// Half of the graphs took longer, half less.
     pub median_seconds: f64,
+    /// How many outcomes were run, and what came of it.
+    #[serde(default)]
+    pub outputs: Checked,
+}
+
+/// Outcomes by whether their outputs were found equal. What was run in several states counts as its
+/// worst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// All found equal.
+    pub equal: usize,
+    /// Some found to be different, to be another program, or refused by the compiler. They gained
+    /// nothing.
+    pub wrong: usize,
+    /// Some cannot be compared. They gained nothing either.
+    pub not_comparable: usize,
+    /// Some that nobody ran. They count as they are.
+    pub unchecked: usize,
+}
+
+impl Checked {
+    fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Checked {
+        let mut checked = Checked::default();
+        for outcome in outcomes {
+            let any = |wanted: fn(&Outputs) -> bool| outcome.verdicts().any(|(_, o)| wanted(o));
+            let place = if any(|o| {
+                matches!(o, Outputs::Different | Outputs::OtherSignature | Outputs::Rejected)
+            }) {
+                &mut checked.wrong
+            } else if any(|o| matches!(o, Outputs::NotComparable(_))) {
+                &mut checked.not_comparable
+            } else if any(|o| *o == Outputs::Unchecked) {
+                &mut checked.unchecked
+            } else {
+                &mut checked.equal
+            };
+            *place += 1;
+        }
+        checked
+    }
+
+    /// All of them.
+    pub fn all(&self) -> usize {
+        self.equal + self.wrong + self.not_comparable + self.unchecked
+    }
 }
 
 /// A mean of ratios.
@@ -126,6 +171,7 @@ fn row(group: &Group) -> SummaryRow {
         best: extremes().max_by(|a, b| a.ratio.total_cmp(&b.ratio)),
         worst: extremes().min_by(|a, b| a.ratio.total_cmp(&b.ratio)),
         median_seconds: median(group.outcomes().map(|outcome| outcome.seconds)).unwrap_or_default(),
+        outputs: Checked::of(group.outcomes()),
     }
 }
 

@@ -36,7 +36,8 @@ pub fn summary_text(rows: &[SummaryRow]) -> String {
          mean over seeds of the geometric mean over graphs, with its 95% interval. Graphs of \
          which XLA's own order removes nothing have no ratio and enter no mean: \"28 of 30\" have \
          one. Not worse: outcomes, one for each graph and seed, no larger than by XLA's own order; \
-         never: graphs by no seed larger. Kernels: XLA's own by the result's.",
+         never: graphs by no seed larger. Kernels: XLA's own by the result's. Time: the median of \
+         the graphs.",
     ));
     let floored: usize = rows.iter().map(|row| row.order.floored).sum();
     if floored > 0 {
@@ -46,6 +47,7 @@ pub fn summary_text(rows: &[SummaryRow]) -> String {
     if missing > 0 {
         blocks.push(wrapped(&missing_words(missing)));
     }
+    blocks.extend(outputs_words(rows).map(|words| wrapped(&words)));
     blocks.join("\n")
 }
 
@@ -63,6 +65,35 @@ pub fn missing_words(missing: usize) -> String {
         "Of {} there is no outcome, so that seeds are not compared on the same graphs.",
         plural(missing, "pair") + " of graph and seed"
     )
+}
+
+/// What is said of outcomes that were not found to compute what they should.
+pub fn outputs_words(rows: &[SummaryRow]) -> Option<String> {
+    let sum = |part: fn(&SummaryRow) -> usize| rows.iter().map(part).sum::<usize>();
+    let wrong = sum(|row| row.outputs.wrong);
+    let unknown = sum(|row| row.outputs.not_comparable);
+    let unchecked = sum(|row| row.outputs.unchecked);
+    let mut words = Vec::new();
+    if wrong + unknown > 0 {
+        words.push(format!(
+            "Proven: the share of outcomes of which all that counts was run beside the program as \
+             emitted and found equal. Of the others, {wrong} differ or are refused by the compiler, \
+             and {unknown} cannot be compared: what was not found equal counts as if nothing had \
+             been done."
+        ));
+    }
+    if unchecked > 0 {
+        words.push(format!(
+            "{} never run: nobody knows whether {} computes what it should.",
+            if unchecked == 1 {
+                "One outcome was".to_owned()
+            } else {
+                format!("{} outcomes were", grouped(unchecked as u64))
+            },
+            if unchecked == 1 { "it" } else { "each of them" },
+        ));
+    }
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// Names of columns after those of [`key`], and how a row fills them.
@@ -90,17 +121,20 @@ const ORDERS: Columns =
     });
 
 /// Everything else.
-const FURTHER: Columns =
-    (&["at the end", "legal", "95%", "kernels", "95%", "time a graph"], |row| {
-        vec![
-            value(&row.end),
-            value(&row.legal),
-            interval(&row.legal),
-            value(&row.kernels),
-            interval(&row.kernels),
-            duration(row.median_seconds * 1e9),
-        ]
-    });
+const FURTHER: Columns = (&["at end", "legal", "95%", "kernels", "95%", "time", "proven"], |row| {
+    vec![
+        value(&row.end),
+        value(&row.legal),
+        interval(&row.legal),
+        value(&row.kernels),
+        interval(&row.kernels),
+        duration(row.median_seconds * 1e9),
+        match row.outputs.all() {
+            all if row.outputs.unchecked == all => ABSENT.to_owned(),
+            all => share(row.outputs.equal as f64 / all as f64),
+        },
+    ]
+});
 
 fn text_table(rows: &[SummaryRow], (names, fill): Columns) -> String {
     let names: Vec<String> = names.iter().map(|name| format!(">{name}")).collect();
@@ -127,7 +161,7 @@ fn page_table(rows: &[SummaryRow], (names, fill): Columns) -> String {
 
 /// The rows of one split, as tables of the page.
 pub fn split_tables(rows: &[SummaryRow]) -> String {
-    let further = "At the end of the trajectory, legal programs, kernels, time";
+    let further = "At the end of the trajectory, legal programs, kernels, median time of a graph, share proven";
     page_table(rows, ORDERS) + &details(further, &page_table(rows, FURTHER))
 }
 
