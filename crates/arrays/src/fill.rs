@@ -93,6 +93,9 @@ fn push(element: &Element, fill: &Fill, rng: &mut ChaCha8Rng, bytes: &mut Vec<u8
         (Fill::Integers { low, high }, _) => {
             element.push(rng.random_range(low..=high) as f64, bytes);
         }
+        (Fill::Halves { low, high }, _) => {
+            element.push(rng.random_range(low..=high) as f64 / 2.0, bytes);
+        }
         (Fill::Constant(value), _) => element.push(value, bytes),
         (Fill::Coin { share }, _) => {
             element.push(f64::from(u8::from(rng.random_bool(share))), bytes)

@@ -103,6 +103,14 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck:
         return match style {
             // Ids repeat.
             Style::Ties => Fill::Integers { low: 0, high: high.min(2) },
+            // From the end, as programs in Python count, or past it; not all inputs at once, since one
+            // that is refused may hide the others.
+            Style::Wide if luck % 2 == 1 && !role.loop_bound => {
+                Fill::Integers { low: -high - 1, high }
+            }
+            Style::Small if luck % 3 == 1 && !role.loop_bound => {
+                Fill::Integers { low: 0, high: high + high / 2 + 1 }
+            }
             Style::Equal => Fill::Constant((luck % (high as u64 + 1)) as f64),
             _ => Fill::Integers { low: 0, high },
         };
@@ -152,9 +160,15 @@ fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luc
     match style {
         Style::Typical => Fill::Uniform { low: -1.0, high: 1.0 },
         Style::Beginning if is_state(signature, spec) && luck % 2 == 1 => Fill::Constant(0.0),
+        // As weights are drawn, so that activations neither vanish nor saturate.
+        Style::Beginning if spec.dims.len() > 1 => {
+            let inputs: i64 = spec.dims[..spec.dims.len() - 1].iter().product();
+            let most = (3.0 / inputs.max(1) as f64).sqrt();
+            Fill::Uniform { low: -most, high: most }
+        }
         Style::Beginning => Fill::Scales { low: -8.0, high: 1.0, signed: true },
         Style::Wide => Fill::Uniform { low: -8.0, high: 8.0 },
-        Style::Ties => Fill::Integers { low: -1, high: 2 },
+        Style::Ties => Fill::Halves { low: -2, high: 5 },
         Style::Positive => Fill::Uniform { low: 0.05, high: 2.0 },
         Style::Small => Fill::Uniform { low: -0.01, high: 0.01 },
         Style::Equal => Fill::Constant([0.0, 1.0, -0.5][(luck % 3) as usize]),
@@ -188,11 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn a_variance_is_positive_and_an_id_within_bounds_whatever_the_style() {
+    fn a_variance_is_positive_and_an_id_near_its_bounds_whatever_the_style() {
         let variance = signature("f32", vec![4], Role { positive: true, ..Role::default() });
         let id = signature("s32", vec![4], Role { index_bound: Some(7), ..Role::default() });
         for style in Style::ALL {
-            for (signature, low, high) in [(&variance, 0.0, 10.0), (&id, 0.0, 6.0)] {
+            for (signature, low, high) in [(&variance, 0.0, 10.0), (&id, -7.0, 10.0)] {
                 let set = inputs(signature, 1, 2, style, false);
                 let array = &xla_gym_arrays::make_inputs(&set).unwrap()[0];
                 let values = Element::of(&array.dtype).values(&array.bytes);

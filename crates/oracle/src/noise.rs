@@ -85,6 +85,26 @@ impl Expected {
         }
     }
 
+    /// Whether it says something: numbers of which not all are the same, nor all but a saturated few.
+    pub fn tells(&self) -> bool {
+        match self {
+            Expected::Exact { .. } => true,
+            Expected::Near { center, unit, .. } => {
+                let mut seen: Vec<f64> = Vec::new();
+                let known = center.iter().zip(unit).filter(|(_, unit)| unit.is_finite());
+                for (&value, _) in known.filter(|(value, _)| value.is_finite()) {
+                    if !seen.contains(&value) {
+                        seen.push(value);
+                    }
+                    if seen.len() >= center.len().min(3) {
+                        return true;
+                    }
+                }
+                center.is_empty()
+            }
+        }
+    }
+
     /// How many elements there are (parts of complex ones count).
     pub fn len(&self) -> u64 {
         match self {
@@ -143,7 +163,7 @@ fn near(samples: &Samples, element: &Element, floor: Format) -> Expected {
     // Where everything cancels, what is left is rounding of terms that are not seen.
     let guessed = precise.is_none() && samples.nudged.is_empty();
     let share = if guessed { floor.epsilon() } else { CANCELLED };
-    let least = floor.smallest_normal().max(share * median_size(&center));
+    let least = floor.smallest_normal().max(share * common_size(&center));
     let mut jumps = Vec::new();
     let (mut sum, mut count) = (0.0, 0u64);
     let unit = center
@@ -183,8 +203,8 @@ pub fn distance(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The size in the middle of those that are not zero.
-fn median_size(values: &[f64]) -> f64 {
+/// A size that a quarter of those that are not zero stay below: large ones do not count.
+fn common_size(values: &[f64]) -> f64 {
     let mut sizes: Vec<f64> = values
         .iter()
         .map(|value| value.abs())
@@ -193,8 +213,8 @@ fn median_size(values: &[f64]) -> f64 {
     if sizes.is_empty() {
         return 0.0;
     }
-    let middle = sizes.len() / 2;
-    *sizes.select_nth_unstable_by(middle, f64::total_cmp).1
+    let place = sizes.len() / 4;
+    *sizes.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
 /// For each element the noise that is usual among those of its size.

@@ -24,6 +24,9 @@ const INSTEAD_OF_COMPILING: f64 = 0.1;
 /// How often inputs are moved by a unit in the last place.
 const NUDGES: u64 = 2;
 
+/// Programs with fewer elements in all outputs get twice as many trials.
+const FEW: i64 = 64;
+
 /// After the trials that were asked for, so many other kinds of inputs are tried where decisions
 /// have fallen only one way, or outputs were no numbers.
 const MORE: u32 = 6;
@@ -368,7 +371,6 @@ impl Known {
         options: Options,
         without: &[String],
     ) -> Result<Known, EngineError> {
-        let wide = signature.can_be_promoted;
         let expected = match session.observe(Observe::COST)?.cost {
             Some(Ok(cost)) if signature.interpretable => interpreter_seconds(&cost),
             _ => f64::INFINITY,
@@ -378,7 +380,8 @@ impl Known {
             ReferenceKind::Auto if expected <= INSTEAD_OF_COMPILING => Executor::Interpreter,
             _ => Executor::Compiled,
         };
-        let precise = if wide { Some(session.scratch()?) } else { None };
+        // Where nothing can be widened, it still says which decisions fell.
+        let precise = Some(session.scratch()?);
         let mut second = session.scratch()?;
         let (own, precise) = prepare(session.scratch()?, precise, &[], |scratch| {
             Precise::new(scratch, true, executor, without)
@@ -509,6 +512,10 @@ impl Runs<'_> {
         Ok(Some(precise))
     }
 
+    fn output_elements(&self) -> i64 {
+        self.signature.outputs.iter().map(|spec| spec.dims.iter().product::<i64>()).sum()
+    }
+
     fn is_random(&self) -> bool {
         !self.signature.random.is_empty()
     }
@@ -519,7 +526,12 @@ impl Runs<'_> {
         let mut numbers = vec![false; self.signature.outputs.len()];
         let mut failure = None;
         // Only the first run begins with a known random state.
-        let (trials, more) = if self.is_random() { (1, 0) } else { (options.trials, MORE) };
+        let (trials, more) = match options.trials {
+            _ if self.is_random() => (1, 0),
+            // A few numbers say little each.
+            trials if self.output_elements() < FEW => (trials.max(2 * options.trials), MORE),
+            trials => (trials, MORE),
+        };
         for trial in 0..trials + more {
             let wanted = trial < trials;
             let complete = sides.iter().all(|side| side[0] && side[1]);
@@ -546,9 +558,9 @@ impl Runs<'_> {
                 }
             }
             for (number, expected) in numbers.iter_mut().zip(&found.trial.own) {
-                let finite = expected.finite() > 0 || expected.len() == 0;
-                news |= finite && !*number;
-                *number |= finite;
+                let tells = expected.tells();
+                news |= tells && !*number;
+                *number |= tells;
             }
             if wanted || news {
                 known.trials.push(found.trial);

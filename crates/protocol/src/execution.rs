@@ -134,6 +134,13 @@ pub enum Fill {
         /// To here.
         high: i64,
     },
+    /// Multiples of one half, both ends included: exact in every format, and often equal.
+    Halves {
+        /// From so many halves.
+        low: i64,
+        /// To so many.
+        high: i64,
+    },
     /// All the same.
     Constant(f64),
     /// Ones in this share of places, zeros elsewhere.

@@ -10,6 +10,7 @@
 #include "xla/hlo/ir/hlo_instructions.h"
 #include "xla/hlo/ir/hlo_opcode.h"
 #include "xla/literal_util.h"
+#include "xla/primitive_util.h"
 #include "xla/service/call_inliner.h"
 #include "xla/shape_util.h"
 
@@ -122,10 +123,39 @@ void nudge_constant(xla::Literal& literal, PrimitiveType had, uint64_t seed) {
   }
 }
 
-void widen_constant(HloInstruction* constant, uint64_t nudge) {
+// The narrowest type to which a constant is rounded on its way, which folding does for good.
+PrimitiveType narrowest(const HloInstruction* constant) {
+  PrimitiveType narrow = constant->shape().element_type();
+  std::vector<const HloInstruction*> pending = {constant};
+  for (size_t i = 0; i < pending.size() && i < 1000; ++i) {
+    for (const HloInstruction* user : pending[i]->users()) {
+      switch (user->opcode()) {
+        case HloOpcode::kConvert:
+          if (can_be_promoted(user->shape()) &&
+              xla::primitive_util::BitWidth(user->shape().element_type()) <
+                  xla::primitive_util::BitWidth(narrow)) {
+            narrow = user->shape().element_type();
+          }
+          [[fallthrough]];
+        case HloOpcode::kBroadcast:
+        case HloOpcode::kCopy:
+        case HloOpcode::kReshape:
+        case HloOpcode::kSlice:
+        case HloOpcode::kTranspose:
+          pending.push_back(user);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+  return narrow;
+}
+
+void widen_constant(HloInstruction* constant, PrimitiveType had, uint64_t nudge) {
   HloComputation* computation = constant->parent();
-  const PrimitiveType had = constant->shape().element_type();
-  xla::Literal literal = value_or_throw(constant->literal().Convert(wider(had)));
+  xla::Literal literal =
+      value_or_throw(constant->literal().Convert(wider(constant->shape().element_type())));
   if (nudge != 0) nudge_constant(literal, had, nudge);
   HloInstruction* wide =
       computation->AddInstruction(HloInstruction::CreateConstant(std::move(literal)));
@@ -136,30 +166,36 @@ void widen_constant(HloInstruction* constant, uint64_t nudge) {
 
 void widen_module(HloModule& hlo, uint64_t nudge) {
   absl::flat_hash_set<const HloInstruction*> kept;
-  std::vector<HloInstruction*> fenced, constants;
+  std::vector<HloInstruction*> fenced;
+  std::vector<std::pair<HloInstruction*, PrimitiveType>> constants;
   for (HloComputation* computation : hlo.computations()) {
     for (HloInstruction* instruction : computation->instructions()) {
       if (keeps_its_type(*instruction)) fenced.push_back(instruction);
     }
   }
   for (HloInstruction* instruction : fenced) fence(instruction, kept);
+  // Before shapes change: afterwards nobody sees what a conversion was for.
+  for (HloComputation* computation : hlo.computations()) {
+    for (HloInstruction* instruction : computation->instructions()) {
+      if (instruction->opcode() == HloOpcode::kConstant && can_be_promoted(instruction->shape())) {
+        constants.push_back({instruction, narrowest(instruction)});
+      }
+    }
+  }
   for (HloComputation* computation : hlo.computations()) {
     for (HloInstruction* instruction : computation->instructions()) {
       if (kept.contains(instruction) || !can_be_promoted(instruction->shape())) continue;
-      if (instruction->opcode() == HloOpcode::kConstant) {
-        constants.push_back(instruction);
-      } else {
-        widen(instruction->mutable_shape());
-      }
+      if (instruction->opcode() == HloOpcode::kConstant) continue;
+      widen(instruction->mutable_shape());
       // Dots that are told how to multiply narrow numbers cannot do so with wide ones.
       if (instruction->opcode() == HloOpcode::kDot) {
         instruction->mutable_precision_config()->set_algorithm(xla::PrecisionConfig::ALG_UNSET);
       }
     }
   }
-  for (HloInstruction* constant : constants) {
+  for (auto [constant, had] : constants) {
     if (nudge != 0) nudge = mixed(nudge) | 1;
-    widen_constant(constant, nudge);
+    widen_constant(constant, had, nudge);
   }
 }
 
