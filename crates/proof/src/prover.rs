@@ -115,11 +115,6 @@ impl Prover {
         pipeline: Pipeline,
     ) -> Result<Proof, EnvError> {
         let program = walk.benchmark();
-        let made = self.reference(world, program)?;
-        let reference = match &*made {
-            Ok(reference) => reference,
-            Err(proof) => return Ok(proof.clone()),
-        };
         let session = match walk.session() {
             Ok(session) => session,
             Err(EnvError::Engine(error)) => return about_the_program(error),
@@ -134,6 +129,11 @@ impl Prover {
         if let Some(known) = content.as_ref().and_then(|content| self.known(content)) {
             return Ok(known);
         }
+        let made = self.reference(world, program)?;
+        let reference = match &*made {
+            Ok(reference) => reference,
+            Err(proof) => return Ok(proof.clone()),
+        };
         let begin = Instant::now();
         let disable = if pipeline == Pipeline::Replaced { optional() } else { Vec::new() };
         let proof = match reference.compare(session, &disable) {
