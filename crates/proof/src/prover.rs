@@ -211,12 +211,11 @@ impl Prover {
             Start::Emitted => world.session(program)?,
             Start::Normalised => world.engine().load(&world.source(program)?)?,
         };
-        match session.signature() {
-            Err(EngineError::Refused { kind: FailureKind::Unsupported, .. }) => {
-                let words = "this compiler does not run programs";
-                return Ok(Err(Proof::new(Outputs::Unchecked, words)));
-            }
-            Ok(_) | Err(_) => {}
+        let unsupported = FailureKind::Unsupported;
+        if matches!(session.signature(), Err(EngineError::Refused { kind, .. }) if kind == unsupported)
+        {
+            let words = "this compiler does not run programs";
+            return Ok(Err(Proof::new(Outputs::Unchecked, words)));
         }
         match reference(&mut session, self.options) {
             Ok(reference) => Ok(Ok(reference)),
