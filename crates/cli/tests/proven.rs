@@ -22,7 +22,7 @@ fn outcomes(home: &Home, file: &str) -> Vec<Value> {
 #[test]
 fn a_wrong_order_gains_nothing() {
     let home = Home::new();
-    home.write("scatter.hlo", &batched_scatter());
+    home.write("scatter.hlo", batched_scatter());
     let eval = ["eval", "--benchmarks", "scatter.hlo", "--against", "default", "-o", "out.jsonl"];
     let eval = [&eval[..], &["--order", RIGHT, "--order", WRONG]].concat();
     let ended = home.run(&eval).expect(0);
@@ -60,7 +60,7 @@ fn a_wrong_order_gains_nothing() {
 #[test]
 fn without_a_check_outcomes_say_so_and_are_done_again_with_one() {
     let home = Home::new();
-    home.write("scatter.hlo", &batched_scatter());
+    home.write("scatter.hlo", batched_scatter());
     let eval = ["eval", "--benchmarks", "scatter.hlo", "--against", "none", "-o", "out.jsonl"];
     let eval = [&eval[..], &["--order", WRONG, "--no-legal"]].concat();
     let ended = home.run(&[&eval[..], &["--no-check"]].concat()).expect(0);

@@ -115,11 +115,6 @@ impl Prover {
         pipeline: Pipeline,
     ) -> Result<Proof, EnvError> {
         let program = walk.benchmark();
-        let made = self.reference(world, program)?;
-        let reference = match &*made {
-            Ok(reference) => reference,
-            Err(proof) => return Ok(proof.clone()),
-        };
         let session = match walk.session() {
             Ok(session) => session,
             Err(EnvError::Engine(error)) => return about_the_program(error),
@@ -134,6 +129,11 @@ impl Prover {
         if let Some(known) = content.as_ref().and_then(|content| self.known(content)) {
             return Ok(known);
         }
+        let made = self.reference(world, program)?;
+        let reference = match &*made {
+            Ok(reference) => reference,
+            Err(proof) => return Ok(proof.clone()),
+        };
         let begin = Instant::now();
         let disable = if pipeline == Pipeline::Replaced { optional() } else { Vec::new() };
         let proof = match reference.compare(session, &disable) {
@@ -211,12 +211,11 @@ impl Prover {
             Start::Emitted => world.session(program)?,
             Start::Normalised => world.engine().load(&world.source(program)?)?,
         };
-        match session.signature() {
-            Err(EngineError::Refused { kind: FailureKind::Unsupported, .. }) => {
-                let words = "this compiler does not run programs";
-                return Ok(Err(Proof::new(Outputs::Unchecked, words)));
-            }
-            Ok(_) | Err(_) => {}
+        let unsupported = FailureKind::Unsupported;
+        if matches!(session.signature(), Err(EngineError::Refused { kind, .. }) if kind == unsupported)
+        {
+            let words = "this compiler does not run programs";
+            return Ok(Err(Proof::new(Outputs::Unchecked, words)));
         }
         match reference(&mut session, self.options) {
             Ok(reference) => Ok(Ok(reference)),
