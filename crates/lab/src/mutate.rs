@@ -80,8 +80,11 @@ pub const KINDS: &[(&str, Change)] = &[
     ("random-algorithm", mutations::random_algorithm),
 ];
 
+/// A change of the line that begins a module.
+type HeaderChange = fn(&Program, &mut ChaCha8Rng) -> Option<String>;
+
 /// Changes to the first line.
-pub const HEADER_KINDS: &[(&str, fn(&Program, &mut ChaCha8Rng) -> Option<String>)] =
+pub const HEADER_KINDS: &[(&str, HeaderChange)] =
     &[("alias-dropped", mutations::alias_dropped), ("alias-added", mutations::alias_added)];
 
 /// Draws mutants of one program, each another.

@@ -103,7 +103,7 @@ impl Tally {
     pub fn add(&mut self, expected: &[Expected], got: &[Array]) {
         for (output, (expected, got)) in expected.iter().zip(got).enumerate() {
             self.compared.elements += expected.len();
-            if expected.len() == 0 {
+            if expected.is_empty() {
                 self.numbers[output] = true;
             }
             match expected {

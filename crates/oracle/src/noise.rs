@@ -105,6 +105,11 @@ impl Expected {
         }
     }
 
+    /// Whether there is nothing to compare.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How many elements there are (parts of complex ones count).
     pub fn len(&self) -> u64 {
         match self {

@@ -246,6 +246,24 @@ impl Reference {
             }
             Err(error) => return Err(error),
         };
+        // What the interpreter does not take can still be compiled.
+        if let (Some(tried), Some(Executor::Interpreter)) = (&mut precise, known.promoted)
+            && let Some(trial) = known.trials.first()
+            && let Err(error) = tried.run(&trial.inputs, outputs)
+        {
+            if !is_about_the_program(&error) {
+                return Err(error);
+            }
+            let scratch = session.scratch()?;
+            precise = match Precise::new(scratch, false, Executor::Compiled, &known.without) {
+                Ok(compiled) => Some(compiled),
+                Err(error) if is_about_the_program(&error) => {
+                    notes.push(format!("the result cannot be had in higher precision: {error}"));
+                    None
+                }
+                Err(error) => return Err(error),
+            };
+        }
         for trial in &known.trials {
             tally.add(&trial.own, &own.run(&trial.inputs)?);
             if let (Some(precise), Some(expected)) = (&mut precise, &trial.precise) {
@@ -660,7 +678,7 @@ struct Found {
 impl Found {
     /// Outputs in which nothing is a number.
     fn missing(&self) -> usize {
-        let empty = |expected: &&Expected| expected.len() > 0 && expected.finite() == 0;
+        let empty = |expected: &&Expected| !expected.is_empty() && expected.finite() == 0;
         self.trial.own.iter().filter(empty).count()
     }
 }
