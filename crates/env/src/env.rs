@@ -584,6 +584,9 @@ fn time(
     let signature = session.signature()?;
     let mut scratch = session.scratch()?;
     let compiled = scratch.compile(disable)?;
+    if let Some(call) = signature.unknown_calls.first() {
+        return Err(xla_gym_engine::EngineError::Internal(format!("{call} is not here")));
+    }
     scratch.make_inputs(&compiled, &xla_gym_oracle::typical_inputs(&signature, 0))?;
     let (mut nanos, _) = scratch.execute(&compiled, RUNS, false)?;
     nanos.sort_unstable();

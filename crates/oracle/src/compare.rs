@@ -8,7 +8,7 @@ use crate::noise::{Expected, distance};
 
 /// So many times its noise an element may be off: passes regroup sums and merge roundings, which
 /// moves results as noise does, and a sample of noise is a little less than the most that occurs.
-pub const FACTOR: f64 = 16.0;
+pub const FACTOR: f64 = 64.0;
 
 /// The same in higher precision, where all noise is that of inputs and constants.
 pub const HIGHER_FACTOR: f64 = 32.0;

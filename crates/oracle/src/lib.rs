@@ -174,11 +174,18 @@ impl Report {
         match &self.verdict {
             Verdict::Equal => "equal".to_owned(),
             Verdict::Different { differences } => {
-                format!(
-                    "{} outputs differ, by up to {:.1} times what is allowed",
-                    differences.len(),
-                    self.worst
-                )
+                let worst = differences.iter().max_by(|a, b| a.excess.total_cmp(&b.excess));
+                let what = worst.map_or_else(String::new, |worst| {
+                    let higher = match worst.precision {
+                        Precision::Own => "",
+                        Precision::Higher => " in higher precision",
+                    };
+                    format!(
+                        ", output {} ({}) by {:.1} times what is allowed{higher}: {:e} against {:e}",
+                        worst.output, worst.dtype, worst.excess, worst.expected, worst.got
+                    )
+                });
+                format!("{} of the outputs differ{what}", differences.len())
             }
             Verdict::OtherSignature { reason } => format!("another program: {reason}"),
             Verdict::Rejected { reason } => format!("the compiler rejects it: {reason}"),

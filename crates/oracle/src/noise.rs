@@ -238,15 +238,23 @@ fn usual_noise(center: &[f64], noise: &[f64]) -> Vec<f64> {
         let place = ((group.len() - 1) as f64 * QUANTILE).round() as usize;
         sizes.push((group[0].0, group[place].1, group.len()));
     }
+    // In a small output nobody has many likes: all of them together know how exact they are.
+    let mut shares: Vec<f64> = order.iter().map(|(size, noise)| noise / 2f64.powi(*size)).collect();
+    shares.sort_by(f64::total_cmp);
+    let relative = shares
+        .get((shares.len().saturating_sub(1) as f64 * QUANTILE).round() as usize)
+        .copied()
+        .unwrap_or(0.0);
     // Where a few are much smaller than the rest, larger terms have cancelled, and left theirs.
     for i in (0..sizes.len()).rev() {
         if sizes[i].2 >= FEW {
             continue;
         }
-        if let Some(&(larger, usual, _)) = sizes[i + 1..].iter().find(|other| other.2 >= FEW) {
-            let less = 2f64.powf(f64::from(sizes[i].0 - larger) / 2.0);
-            sizes[i].1 = sizes[i].1.max(usual * less);
-        }
+        let borrowed = match sizes[i + 1..].iter().find(|other| other.2 >= FEW) {
+            Some(&(larger, usual, _)) => usual * 2f64.powf(f64::from(sizes[i].0 - larger) / 2.0),
+            None => relative * 2f64.powi(sizes[i].0),
+        };
+        sizes[i].1 = sizes[i].1.max(borrowed);
     }
     // An exact zero that never moves is there by structure (a mask, a bias that starts so): it has
     // no noise but its own.

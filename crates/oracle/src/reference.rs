@@ -172,12 +172,20 @@ impl Reference {
                 message: reason,
             });
         }
-        let known = Known::new(session, &signature, options, without)?;
-        Ok(Reference { signature, state: Ok(known), kind })
+        match Known::new(session, &signature, options, without) {
+            Ok(known) => Ok(Reference { signature, state: Ok(known), kind }),
+            Err(error @ EngineError::Refused { .. }) => {
+                unusable(signature, format!("the original does not run: {error}"))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Inputs on which the program runs, unless it cannot be run, with the reason.
     pub fn inputs(&self) -> Result<&InputSet, &str> {
+        if !self.signature.unknown_calls.is_empty() {
+            return Err("it calls functions that are not here, so that its times mean nothing");
+        }
         match &self.state {
             Ok(known) => {
                 known.trials.first().map(|trial| &trial.inputs).ok_or("it ran on no inputs")

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "xla-gym-xla-shim/src/lib.rs.h"
 #include "xla/hlo/ir/hlo_casting_utils.h"
 #include "xla/hlo/ir/hlo_instructions.h"
@@ -405,32 +406,69 @@ rust::Vec<PassInfo> pass_table() {
 
 namespace {
 
+bool has_batch_dimensions(const xla::HloInstruction& instruction) {
+  switch (instruction.opcode()) {
+    case xla::HloOpcode::kGather:
+      return instruction.gather_dimension_numbers().operand_batching_dims_size() > 0;
+    case xla::HloOpcode::kScatter:
+      return xla::Cast<xla::HloScatterInstruction>(&instruction)
+                 ->scatter_dimension_numbers()
+                 .input_batching_dims_size() > 0;
+    default:
+      return false;
+  }
+}
+
+// Writes the batch dimensions of some gathers and scatters out as indices.
+class NormalizeSome : public xla::BatchedGatherScatterNormalizer {
+ public:
+  explicit NormalizeSome(absl::flat_hash_set<const xla::HloInstruction*> some)
+      : some_(std::move(some)) {}
+
+ protected:
+  bool InstructionMatchesPattern(xla::HloInstruction* instruction) override {
+    return some_.contains(instruction) &&
+           xla::BatchedGatherScatterNormalizer::InstructionMatchesPattern(instruction);
+  }
+
+ private:
+  absl::flat_hash_set<const xla::HloInstruction*> some_;
+};
+
 // Folding constants asks XLA's interpreter, which is wrong on gathers and scatters with batch
-// dimensions: what it folds there is another program, that nobody should be paid for.
-void refuse_unsound(const Entry& entry, const xla::HloModule& hlo) {
-  if (std::string_view(entry.name) != "constant_folding") return;
+// dimensions: what it folds there is another program, that nobody should be paid for. So those that
+// could be folded, because they hang on no input, are brought into the form that it gets right.
+bool make_foldable(const Entry& entry, xla::HloModule& hlo) {
+  if (std::string_view(entry.name) != "constant_folding") return false;
+  absl::flat_hash_set<const xla::HloInstruction*> wrong;
   for (const xla::HloComputation* computation : hlo.computations()) {
+    bool any = false;
     for (const xla::HloInstruction* instruction : computation->instructions()) {
-      bool batched = (instruction->opcode() == xla::HloOpcode::kGather &&
-                      instruction->gather_dimension_numbers().operand_batching_dims_size() > 0) ||
-                     (instruction->opcode() == xla::HloOpcode::kScatter &&
-                      xla::Cast<xla::HloScatterInstruction>(instruction)
-                              ->scatter_dimension_numbers()
-                              .input_batching_dims_size() > 0);
-      if (!batched) continue;
-      throw std::runtime_error(
-          "XLA folds gathers and scatters with batch dimensions wrongly, and this program has one (" +
-          std::string(instruction->name()) + "): run batched_gather_scatter_normalizer first");
+      any |= has_batch_dimensions(*instruction);
+    }
+    if (!any) continue;
+    absl::flat_hash_set<const xla::HloInstruction*> open;
+    for (const xla::HloInstruction* instruction : computation->MakeInstructionPostOrder()) {
+      bool hangs = instruction->opcode() == xla::HloOpcode::kParameter;
+      for (const xla::HloInstruction* operand : instruction->operands()) {
+        hangs |= open.contains(operand);
+      }
+      if (hangs) {
+        open.insert(instruction);
+      } else if (has_batch_dimensions(*instruction)) {
+        wrong.insert(instruction);
+      }
     }
   }
+  return !wrong.empty() && value_or_throw(NormalizeSome(std::move(wrong)).Run(&hlo));
 }
 
 }  // namespace
 
 bool run_pass(Module& module, uint32_t pass) {
   const Entry& entry = entries().at(pass);
-  refuse_unsound(entry, *module.hlo);
-  return value_or_throw(entry.make()->Run(module.hlo.get()));
+  bool changed = make_foldable(entry, *module.hlo);
+  return value_or_throw(entry.make()->Run(module.hlo.get())) || changed;
 }
 
 }  // namespace xla_gym

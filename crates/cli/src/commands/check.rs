@@ -10,7 +10,7 @@ use crate::{commands::score::describe, context::Context};
 /// Check whether two programs give the same outputs on seeded inputs.
 ///
 /// Both are compiled by XLA and run on the CPU, as they are and with all floating point in f64.
-/// Integers and booleans must be the same to the last bit. Floats may be off by 16 times the noise
+/// Integers and booleans must be the same to the last bit. Floats may be off by 64 times the noise
 /// that each element of the first program has by itself, which is measured: by inputs moved by one
 /// unit in the last place, by a second compilation, and by the program in f64.
 ///

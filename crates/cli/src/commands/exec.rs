@@ -73,6 +73,13 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
             args.file.display()
         );
     }
+    if !signature.unknown_calls.is_empty() {
+        bail!(
+            "{} calls functions that are not here: {}",
+            args.file.display(),
+            signature.unknown_calls.join(", ")
+        );
+    }
     if let Some(reason) = too_large(&signature) {
         bail!("{} cannot be run: {reason}", args.file.display());
     }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// No single command of these tests may take longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// No command may take more memory itself, in KiB, or a machine that others use too would pay for it.
 const LARGEST_KIB: u64 = 4_000_000;
