@@ -92,8 +92,15 @@ impl Scratch {
 
     /// Generates code, with some passes of the compiler's own pipeline left out.
     pub fn compile(&mut self, disable: &[String]) -> Result<Compiled, EngineError> {
-        let options = CompileOptions { disable: disable.to_vec(), ..CompileOptions::default() };
-        self.compile_program(self.program, &options)
+        self.compile_with(&CompileOptions {
+            disable: disable.to_vec(),
+            ..CompileOptions::default()
+        })
+    }
+
+    /// Generates code in a way that the options say.
+    pub fn compile_with(&mut self, options: &CompileOptions) -> Result<Compiled, EngineError> {
+        self.compile_program(self.program, options)
     }
 
     /// Makes a program of this worker ready to run.

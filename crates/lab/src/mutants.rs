@@ -67,6 +67,10 @@ pub struct Args {
     #[arg(long, default_value_t = 60)]
     limit: u64,
 
+    /// Write the text of every mutant that is missed into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+
     /// Print the table of what is in the file, and run nothing.
     #[arg(long)]
     only_table: bool,
@@ -77,10 +81,13 @@ pub struct Args {
 }
 
 /// The heavier run: other inputs, and many of them.
-const HEAVY: Options = Options { trials: 24, seed: 0x5eed, reference: ReferenceKind::Both };
+const HEAVY: Options = Options { trials: 14, seed: 0x5eed, reference: ReferenceKind::Both };
 
 /// What the second score is of.
 const TEN: Options = Options { trials: 10, seed: 0, reference: ReferenceKind::Both };
+
+/// Instructions beside which the time to load and compile a graph hardly grows.
+const LIGHT: f64 = 200.0;
 
 /// Where the interpreter should take longer than this for a run, it is not asked.
 const INTERPRETER_SECONDS: f64 = 0.3;
@@ -117,7 +124,7 @@ struct Row {
     /// What it says with 10 trials and both references, where it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ten: Option<String>,
-    /// With 24 trials of another seed and both.
+    /// With 14 trials of another seed and both, where nothing else had told it apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     heavy: Option<String>,
     /// The largest relative difference that the referee sees.
@@ -142,8 +149,6 @@ struct Lab<'a> {
     engine: Engine,
     file: Mutex<File>,
     bar: ProgressBar,
-    /// How many mutants each graph gets.
-    quota: usize,
 }
 
 fn measure(args: &Args, rows: &[Row]) -> Result<()> {
@@ -161,18 +166,18 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
         engine: Engine::start(EngineConfig { quarantine: None, limits, ..EngineConfig::xla()? })?,
         file: Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?),
         bar: graphs::progress(args.mutants as u64, "mutants"),
-        quota: args.mutants.div_ceil(args.graphs),
     };
-    let queue = Mutex::new(spread(args)?.into_iter());
+    let queue = Mutex::new(with_quotas(spread(args)?, args).into_iter());
     let skipped = Mutex::new(Vec::new());
     on_all_cores(args.graphs, |_| -> Result<()> {
         loop {
-            let Some(program) = queue.lock().unwrap_or_else(PoisonError::into_inner).next() else {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((program, quota)) = next else {
                 return Ok(());
             };
             let name = program.name();
             let known = done.get(&*name).map_or(&[][..], |rows| rows);
-            match lab.graph(&program, known) {
+            match lab.graph(&program, quota, known) {
                 Ok(Some(reason)) => {
                     skipped
                         .lock()
@@ -198,7 +203,7 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-/// The graphs in an order that goes round the families.
+/// The graphs in an order that goes round the families, small ones first.
 fn spread(args: &Args) -> Result<Vec<Benchmark>> {
     let mut programs = Benchmarks::find(&args.benchmarks)?.programs;
     programs.retain(|program| match program {
@@ -217,10 +222,34 @@ fn spread(args: &Args) -> Result<Vec<Benchmark>> {
     }
     let mut families: Vec<Vec<Benchmark>> = families.into_values().collect();
     families.shuffle(&mut rng);
+    for family in &mut families {
+        family.sort_by_key(|program| match program {
+            Benchmark::Graph(graph) => graph.counts.instructions,
+            _ => 0,
+        });
+    }
     let longest = families.iter().map(Vec::len).max().unwrap_or_default();
     Ok((0..longest)
         .flat_map(|round| families.iter().filter_map(move |family| family.get(round).cloned()))
         .collect())
+}
+
+/// How many mutants each graph gets: fewer of those that take long to compile. Graphs that turn out
+/// to be unusable are replaced by later ones.
+fn with_quotas(programs: Vec<Benchmark>, args: &Args) -> Vec<(Benchmark, usize)> {
+    let weight = |program: &Benchmark| match program {
+        Benchmark::Graph(graph) => 1.0 / (graph.counts.instructions as f64 + LIGHT),
+        _ => 1.0 / LIGHT,
+    };
+    let sum: f64 = programs.iter().take(args.graphs).map(weight).sum();
+    let share = |weight: f64| (args.mutants as f64 * weight / sum).ceil() as usize;
+    programs
+        .into_iter()
+        .map(|program| {
+            let quota = share(weight(&program));
+            (program, quota)
+        })
+        .collect()
 }
 
 /// Rows of an earlier run. A last line that was cut off is dropped, in the file too.
@@ -247,8 +276,8 @@ fn read(path: &Path) -> Result<Vec<Row>> {
 struct Original {
     session: Session,
     reference: Reference,
-    /// Whether the interpreter is fast enough for the heavier runs.
-    interpret: bool,
+    /// About how long the interpreter takes for a run.
+    interpreter_seconds: f64,
     /// What XLA's own pipeline makes of it.
     optimised: Option<Fingerprint>,
     ten: Option<Reference>,
@@ -258,7 +287,7 @@ struct Original {
 
 impl Lab<'_> {
     /// Does one graph; a reason if it cannot be compared at all.
-    fn graph(&self, program: &Benchmark, known: &[&Row]) -> Result<Option<String>> {
+    fn graph(&self, program: &Benchmark, quota: usize, known: &[&Row]) -> Result<Option<String>> {
         let source = program.source()?;
         let mut session = self.engine.load(&source)?;
         let signature = session.signature()?;
@@ -269,20 +298,22 @@ impl Lab<'_> {
         let valid = |row: &&&Row| !matches!(row.outcome, Outcome::Invalid | Outcome::Original);
         let mut count = known.iter().filter(valid).count();
         self.bar.inc(count as u64);
-        if count >= self.quota {
+        if count >= quota {
             return Ok(None);
         }
         let options = Options { trials: self.args.trials, seed: 0, reference: self.args.reference };
         let begin = Instant::now();
         let reference = xla_gym_score::reference(&mut session, options)?;
         let cost = session.observe(Observe::COST)?.cost;
-        let interpret = matches!(cost, Some(Ok(cost))
-            if cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7 < INTERPRETER_SECONDS);
+        let interpreter_seconds = match cost {
+            Some(Ok(cost)) => cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7,
+            _ => f64::INFINITY,
+        };
         let optimised = optimised(&mut session);
         let mut original = Original {
             session,
             reference,
-            interpret,
+            interpreter_seconds,
             optimised,
             ten: None,
             heavy: None,
@@ -314,8 +345,8 @@ impl Lab<'_> {
         });
         let mut rng = ChaCha8Rng::seed_from_u64(self.args.seed);
         rng.set_stream(stream);
-        for (draw, mutant) in Mutants::new(&text, rng).enumerate().take(4 * self.quota) {
-            if count >= self.quota {
+        for (draw, mutant) in Mutants::new(&text, rng).enumerate().take(4 * quota) {
+            if count >= quota {
                 break;
             }
             if known.iter().any(|row| row.draw == draw + 1) {
@@ -332,6 +363,12 @@ impl Lab<'_> {
             match self.load(&mutant.text) {
                 Ok(mut session) => {
                     self.judge(&mut original, &mut session, &mut row)?;
+                    if let (Outcome::Missed, Some(folder)) = (row.outcome, &self.args.keep) {
+                        let name = program.name().replace('/', "-");
+                        std::fs::create_dir_all(folder)?;
+                        let file = folder.join(format!("{name}-{}.hlo", draw + 1));
+                        std::fs::write(file, &mutant.text)?;
+                    }
                     count += 1;
                     self.bar.inc(1);
                 }
@@ -364,7 +401,7 @@ impl Lab<'_> {
     }
 
     fn judge(&self, original: &mut Original, mutant: &mut Session, row: &mut Row) -> Result<()> {
-        let report = original.reference.compare(mutant, &[])?;
+        let report = original.reference.compare_until_different(mutant, &[])?;
         row.verdict = name(&report).to_owned();
         row.note = note(&report);
         row.outcome = match &report.verdict {
@@ -380,34 +417,42 @@ impl Lab<'_> {
             return Ok(());
         }
         let mut notes = vec![row.note.clone()];
-        let limited = |options: Options| match original.interpret {
+        let limited = |options: Options, seconds: f64| match original.interpreter_seconds < seconds
+        {
             true => options,
             false => Options { reference: ReferenceKind::Compiled, ..options },
         };
-        let (ten, heavy) = (limited(TEN), limited(HEAVY));
-        for (slot, options, said) in
-            [(&mut original.ten, ten, &mut row.ten), (&mut original.heavy, heavy, &mut row.heavy)]
-        {
-            match ask(slot, &mut original.session, options, mutant) {
-                Ok(report) => {
-                    *said = Some(name(&report).to_owned());
-                    notes.push(note(&report));
-                    if report.is_different() {
-                        row.outcome = Outcome::Missed;
-                    }
-                }
-                Err(error) => notes.push(shorten(&error.to_string())),
+        let ten = limited(TEN, INTERPRETER_SECONDS);
+        let heavy = limited(HEAVY, INTERPRETER_SECONDS / 10.0);
+        let mut wrong = false;
+        match ask(&mut original.ten, &mut original.session, ten, mutant) {
+            Ok(report) => {
+                row.ten = Some(name(&report).to_owned());
+                notes.push(note(&report));
+                wrong |= report.is_different();
             }
+            Err(error) => notes.push(shorten(&error.to_string())),
         }
         match refer(&mut original.referee, &mut original.session, mutant) {
             Ok((apart, place)) => {
                 row.referee = Some(apart);
                 notes.push(place);
-                if apart > APART {
-                    row.outcome = Outcome::Missed;
-                }
+                wrong |= apart > APART;
             }
             Err(error) => notes.push(shorten(&error.to_string())),
+        }
+        if !wrong {
+            match ask(&mut original.heavy, &mut original.session, heavy, mutant) {
+                Ok(report) => {
+                    row.heavy = Some(name(&report).to_owned());
+                    notes.push(note(&report));
+                    wrong |= report.is_different();
+                }
+                Err(error) => notes.push(shorten(&error.to_string())),
+            }
+        }
+        if wrong {
+            row.outcome = Outcome::Missed;
         }
         notes.retain(|note| !note.is_empty());
         row.note = notes.join("; ");
@@ -432,7 +477,7 @@ fn ask(
         Some(reference) => reference,
         slot => slot.insert(xla_gym_score::reference(original, options)?),
     };
-    reference.compare(mutant, &[])
+    reference.compare_until_different(mutant, &[])
 }
 
 fn refer(

@@ -548,7 +548,7 @@ pub fn narrow_integer(p: &Program, i: &Instruction, r: Rand) -> Option<String> {
         "or",
     ];
     (OPERATIONS.contains(&&*i.opcode) && in_body(p, i)).then_some(())?;
-    narrowed(p, i, "s32", "s16", r)
+    narrowed(p, i, "s32", "s8", r)
 }
 
 /// Another dimension of the same size is contracted.

@@ -16,6 +16,9 @@ use xla_gym_oracle::{Style, inputs};
 /// Sets of inputs: each style so often.
 const ROUNDS: u32 = 3;
 
+/// How many styles there are, and three more sets of inputs in which they are mixed.
+const KINDS: u32 = Style::ALL.len() as u32 + 3;
+
 /// A seed of which the oracle does not know.
 const SEED: u64 = 0x0071_e5e5;
 
@@ -63,10 +66,9 @@ impl Referee {
         let signature = session.signature()?;
         let mut precise = Precise::new(session, &signature)?;
         let mut runs = Vec::new();
-        for trial in 0..ROUNDS * Style::ALL.len() as u32 {
-            let style = Style::of_trial(trial);
-            let round = trial / Style::ALL.len() as u32;
-            let mut inputs = inputs(&signature, SEED, trial, style, round == 2);
+        for trial in 0..ROUNDS * KINDS {
+            let (round, style) = (trial / KINDS, trial % KINDS);
+            let mut inputs = inputs(&signature, SEED + u64::from(round), style, round == 2);
             if round == 1 {
                 go_beyond(&mut inputs, &signature);
             }

@@ -19,8 +19,10 @@
 mod compare;
 mod inputs;
 pub mod noise;
+mod program;
 mod reference;
 mod signature;
+mod trials;
 
 use std::{fmt, str::FromStr};
 
@@ -44,7 +46,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { trials: 4, seed: 0, reference: ReferenceKind::Auto }
+        Options { trials: 5, seed: 0, reference: ReferenceKind::Auto }
     }
 }
 

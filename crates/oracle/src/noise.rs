@@ -24,6 +24,7 @@ const JUMP: f64 = 32.0;
 const CANCELLED: f64 = 1e-12;
 
 /// What one output should be, and how exactly that is known.
+#[derive(Clone)]
 pub enum Expected {
     /// Bytes that must be the same, except where the original itself does not know.
     Exact {
@@ -72,6 +73,36 @@ impl Expected {
             }
             Kind::Integer { .. } | Kind::Predicate | Kind::Opaque => exact(samples, &element),
         }
+    }
+
+    /// Takes over what another precision knows. `share` is how much finer this one rounds: so much of
+    /// the other's noise is left where all terms cancel. And what turned there hangs on a decision.
+    pub fn learn_from(&mut self, other: &Expected, share: f32) {
+        let Expected::Near { unit, jumps, .. } = self else { return };
+        let Expected::Near { unit: theirs, jumps: turned, .. } = other else { return };
+        for (place, (unit, other)) in unit.iter_mut().zip(theirs).enumerate() {
+            let turned = turned.get(place).is_some_and(|turned| *turned);
+            if turned && other.is_finite() {
+                jumps.resize(theirs.len(), false);
+                jumps[place] = true;
+                *unit = unit.max(*other);
+            } else if other.is_finite() {
+                *unit = unit.max(share * other);
+            }
+        }
+    }
+
+    /// The same, with at least the noise of the other.
+    pub fn no_better(&self, other: &Expected) -> Expected {
+        let mut expected = self.clone();
+        if let (Expected::Near { unit, .. }, Expected::Near { unit: other, .. }) =
+            (&mut expected, other)
+        {
+            for (unit, other) in unit.iter_mut().zip(other) {
+                *unit = unit.max(*other);
+            }
+        }
+        expected
     }
 
     /// Whether every element is known to be a number or not.

@@ -1,18 +1,17 @@
 //! A program whose outputs others are compared with.
 
-use std::thread;
-
 use xla_gym_engine::{
-    Compiled, EngineError, Scratch, Session,
-    protocol::{Array, CompileOptions, Cost, Executor, FailureKind, InputSet, Observe, Signature},
+    EngineError, Session,
+    protocol::{Cost, Executor, FailureKind, InputSet, Observe, Signature},
 };
 
 use crate::{
     Options, ReferenceKind, Report, Verdict,
     compare::{Compared, Precision, Tally},
-    inputs::{Style, inputs, too_large},
-    noise::{Expected, Samples},
+    inputs::too_large,
+    program::{Precise, Ready, is_about_the_program, side_by_side},
     signature::{mismatch, obstacle},
+    trials::{Runs, Trial},
 };
 
 /// The interpreter is asked by default where it should take no longer than this.
@@ -20,16 +19,6 @@ const INTERPRETER_SECONDS: f64 = 2.0;
 
 /// And it runs everything in higher precision where that takes less time than compiling.
 const INSTEAD_OF_COMPILING: f64 = 0.1;
-
-/// How often inputs are moved by a unit in the last place.
-const NUDGES: u64 = 2;
-
-/// Programs with fewer elements in all outputs get twice as many trials.
-const FEW: i64 = 64;
-
-/// After the trials that were asked for, so many other kinds of inputs are tried where decisions
-/// have fallen only one way, or outputs were no numbers.
-const MORE: u32 = 6;
 
 /// A program, run on several kinds of inputs, with what it computes and how exactly.
 pub struct Reference {
@@ -53,92 +42,6 @@ struct Known {
     /// On how many trials the interpreter was asked.
     interpreted: u32,
     notes: Vec<String>,
-}
-
-struct Trial {
-    inputs: InputSet,
-    own: Vec<Expected>,
-    precise: Option<Vec<Expected>>,
-}
-
-/// A program in a worker of its own, ready to run.
-struct Ready {
-    scratch: Scratch,
-    compiled: Compiled,
-}
-
-impl Ready {
-    fn run(&mut self, inputs: &InputSet) -> Result<Vec<Array>, EngineError> {
-        self.scratch.make_inputs(&self.compiled, inputs)?;
-        Ok(self.scratch.execute(&self.compiled, 1, true)?.1)
-    }
-}
-
-/// The program in higher precision.
-struct Precise {
-    ready: Ready,
-    decisions: Vec<String>,
-    /// The same with its constants moved by one unit in the last place.
-    moved: Option<Compiled>,
-}
-
-impl Precise {
-    fn new(
-        mut scratch: Scratch,
-        original: bool,
-        executor: Executor,
-        without: &[String],
-    ) -> Result<Precise, EngineError> {
-        let (program, decisions) = scratch.promote(original, None)?;
-        let options = CompileOptions { disable: without.to_vec(), executor, quick: true };
-        let compiled = scratch.compile_program(program, &options)?;
-        let mut moved = None;
-        if original {
-            let (program, _) = scratch.promote(false, Some(0))?;
-            moved = Some(scratch.compile_program(program, &options)?);
-        }
-        Ok(Precise { ready: Ready { scratch, compiled }, decisions, moved })
-    }
-
-    /// Outputs with inputs and constants moved by one unit in the last place.
-    fn run_moved(&mut self, inputs: &InputSet, nudge: u64) -> Result<Vec<Array>, EngineError> {
-        let compiled = self.moved.unwrap_or(self.ready.compiled);
-        let scratch = &mut self.ready.scratch;
-        scratch.make_inputs(&compiled, &nudged(&widened(inputs), nudge))?;
-        Ok(scratch.execute(&compiled, 1, true)?.1)
-    }
-
-    /// Outputs, and for each decision whether it was ever true and ever false.
-    fn run(
-        &mut self,
-        inputs: &InputSet,
-        outputs: usize,
-    ) -> Result<(Vec<Array>, Vec<[bool; 2]>), EngineError> {
-        let mut arrays = self.ready.run(&widened(inputs))?;
-        let sides = arrays.split_off(outputs.min(arrays.len()));
-        let side = |which: usize, place: usize| {
-            sides.get(which).and_then(|array| array.bytes.get(place)).is_some_and(|byte| *byte == 1)
-        };
-        let decisions = (0..self.decisions.len()).map(|i| [side(0, i), side(1, i)]).collect();
-        Ok((arrays, decisions))
-    }
-}
-
-/// The same values, held as the promoted program takes them.
-fn widened(inputs: &InputSet) -> InputSet {
-    let mut inputs = inputs.clone();
-    for input in &mut inputs.inputs {
-        input.held_as = match input.dtype.as_str() {
-            "f16" | "bf16" | "f32" => Some("f64".to_owned()),
-            "c64" => Some("c128".to_owned()),
-            _ => None,
-        };
-    }
-    inputs
-}
-
-fn nudged(inputs: &InputSet, nudge: u64) -> InputSet {
-    InputSet { nudge: Some(nudge), ..inputs.clone() }
 }
 
 impl Reference {
@@ -201,6 +104,25 @@ impl Reference {
         session: &mut Session,
         disable: &[String],
     ) -> Result<Report, EngineError> {
+        self.compare_until(session, disable, false)
+    }
+
+    /// The same, but it ends with the first set of inputs on which something differs: for those who
+    /// only want to know whether.
+    pub fn compare_until_different(
+        &self,
+        session: &mut Session,
+        disable: &[String],
+    ) -> Result<Report, EngineError> {
+        self.compare_until(session, disable, true)
+    }
+
+    fn compare_until(
+        &self,
+        session: &mut Session,
+        disable: &[String],
+        first: bool,
+    ) -> Result<Report, EngineError> {
         let known = match &self.state {
             Ok(known) => known,
             Err(reason) => {
@@ -215,7 +137,7 @@ impl Reference {
         if let Some(reason) = obstacle(&signature) {
             return Ok(Report::without_trials(Verdict::NotComparable { reason }));
         }
-        let report = match self.run(known, session, disable) {
+        let report = match self.run(known, session, disable, first) {
             Ok(report) => report,
             Err(error) if is_about_the_program(&error) => Report::rejected(error.to_string()),
             Err(error) => return Err(error),
@@ -228,61 +150,84 @@ impl Reference {
         known: &Known,
         session: &mut Session,
         disable: &[String],
+        first: bool,
     ) -> Result<Report, EngineError> {
         let outputs = self.signature.outputs.len();
-        let (own, precise) = prepare(
-            session.scratch()?,
-            match known.promoted {
-                Some(_) => Some(session.scratch()?),
-                None => None,
-            },
-            disable,
-            |scratch| {
-                let executor = known.promoted.unwrap_or_default();
-                Precise::new(scratch, false, executor, &known.without)
-            },
-        );
-        let mut own = own?;
+        let mut notes = known.notes.clone();
         let mut tally = Tally::new(outputs, Precision::Own);
         let mut higher = Tally::new(outputs, Precision::Higher);
-        let mut notes = known.notes.clone();
-        let mut precise = match precise.transpose() {
-            Ok(precise) => precise,
-            Err(error) if is_about_the_program(&error) => {
-                notes.push(format!("the result cannot be had in higher precision: {error}"));
-                None
+        let precise = if first {
+            // What takes less time to compile, or none, comes first.
+            let mut precise = self.precise(known, session, &mut notes)?;
+            if let Some(precise) = &mut precise
+                && known.compare_precise(precise, outputs, &mut higher, true)?
+            {
+                return Ok(self.report(known, tally, Some(higher), notes));
             }
-            Err(error) => return Err(error),
-        };
-        // What the interpreter does not take can still be compiled.
-        if let (Some(tried), Some(Executor::Interpreter)) = (&mut precise, known.promoted)
-            && let Some(trial) = known.trials.first()
-            && let Err(error) = tried.run(&trial.inputs, outputs)
-        {
-            if !is_about_the_program(&error) {
-                return Err(error);
-            }
+            let mut own = Ready::new(session.scratch()?, disable)?;
+            known.compare(&mut own, &mut tally, true)?;
+            precise
+        } else {
             let scratch = session.scratch()?;
-            precise = match Precise::new(scratch, false, Executor::Compiled, &known.without) {
-                Ok(compiled) => Some(compiled),
-                Err(error) if is_about_the_program(&error) => {
-                    notes.push(format!("the result cannot be had in higher precision: {error}"));
-                    None
-                }
-                Err(error) => return Err(error),
-            };
+            let (own, precise) = side_by_side(
+                || Ready::new(scratch, disable),
+                || self.precise(known, session, &mut notes),
+            );
+            let (mut own, mut precise) = (own?, precise?);
+            let (found, also) = side_by_side(
+                || known.compare(&mut own, &mut tally, false),
+                || match &mut precise {
+                    Some(precise) => known.compare_precise(precise, outputs, &mut higher, false),
+                    None => Ok(false),
+                },
+            );
+            (found?, also?);
+            precise
+        };
+        if precise.is_none() {
+            return Ok(self.report(known, tally, None, notes));
         }
-        for trial in &known.trials {
-            tally.add(&trial.own, &own.run(&trial.inputs)?);
-            if let (Some(precise), Some(expected)) = (&mut precise, &trial.precise) {
-                higher.add(expected, &precise.run(&trial.inputs, outputs)?.0);
-            }
+        if first && tally.differences().next().is_some() {
+            return Ok(self.report(known, tally, Some(higher), notes));
         }
-        if self.kind == ReferenceKind::Both && known.promoted.is_some() {
+        if self.kind == ReferenceKind::Both {
             self.ask_interpreter(known, session, &mut higher)?;
         }
-        let compared = precise.is_some();
-        Ok(self.report(known, tally, compared.then_some(higher), notes))
+        Ok(self.report(known, tally, Some(higher), notes))
+    }
+
+    /// The result in higher precision, if the original could be had so and it can.
+    fn precise(
+        &self,
+        known: &Known,
+        session: &mut Session,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<Precise>, EngineError> {
+        let (Some(executor), Some(trial)) = (known.promoted, known.trials.first()) else {
+            return Ok(None);
+        };
+        let mut make = |executor| {
+            let mut made = Precise::new(session.scratch()?, false, executor, &known.without)?;
+            if executor == Executor::Interpreter {
+                made.run(&trial.inputs, self.signature.outputs.len())?;
+            }
+            Ok(made)
+        };
+        let made = match make(executor) {
+            // What the interpreter does not take can still be compiled.
+            Err(error) if is_about_the_program(&error) && executor == Executor::Interpreter => {
+                make(Executor::Compiled)
+            }
+            made => made,
+        };
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(error) if is_about_the_program(&error) => {
+                notes.push(format!("the result cannot be had in higher precision: {error}"));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Has the interpreter run the result too.
@@ -300,8 +245,8 @@ impl Reference {
         };
         for trial in known.trials.iter().take(known.interpreted as usize) {
             let outputs = self.signature.outputs.len();
-            match (precise.run(&trial.inputs, outputs), &trial.precise) {
-                (Ok((arrays, _)), Some(expected)) => tally.add(expected, &arrays),
+            match (precise.run(&trial.inputs, outputs), trial.interpreted()) {
+                (Ok((arrays, _)), Some(expected)) => tally.add(&expected, &arrays),
                 (Err(error), _) if !is_about_the_program(&error) => return Err(error),
                 _ => break,
             }
@@ -366,21 +311,6 @@ impl Reference {
     }
 }
 
-/// Compiles a program as it is and in higher precision, on two cores.
-fn prepare<T: Send>(
-    mut own: Scratch,
-    precise: Option<Scratch>,
-    disable: &[String],
-    promote: impl FnOnce(Scratch) -> Result<T, EngineError> + Send,
-) -> (Result<Ready, EngineError>, Option<Result<T, EngineError>>) {
-    thread::scope(|scope| {
-        let precise = precise.map(|scratch| scope.spawn(|| promote(scratch)));
-        let own = own.compile(disable).map(|compiled| Ready { scratch: own, compiled });
-        let lost = || EngineError::Internal("a thread of the oracle panicked".to_owned());
-        (own, precise.map(|thread| thread.join().unwrap_or_else(|_| Err(lost()))))
-    })
-}
-
 fn no_numbers(outputs: &[usize]) -> String {
     let list: Vec<String> = outputs.iter().take(5).map(usize::to_string).collect();
     format!(
@@ -397,8 +327,9 @@ impl Known {
         options: Options,
         without: &[String],
     ) -> Result<Known, EngineError> {
-        let expected = match session.observe(Observe::COST)?.cost {
-            Some(Ok(cost)) if signature.interpretable => interpreter_seconds(&cost),
+        let cost = session.observe(Observe::COST)?.cost.and_then(Result::ok);
+        let expected = match &cost {
+            Some(cost) if signature.interpretable => interpreter_seconds(cost),
             _ => f64::INFINITY,
         };
         let executor = match options.reference {
@@ -406,50 +337,49 @@ impl Known {
             ReferenceKind::Auto if expected <= INSTEAD_OF_COMPILING => Executor::Interpreter,
             _ => Executor::Compiled,
         };
+        let work = cost.map_or(f64::INFINITY, |cost| cost.flops + cost.bytes_accessed);
+        let (own, second) = (session.scratch()?, session.scratch()?);
         // Where nothing can be widened, it still says which decisions fell.
-        let precise = Some(session.scratch()?);
-        let mut second = session.scratch()?;
-        let (own, precise) = prepare(session.scratch()?, precise, &[], |scratch| {
-            Precise::new(scratch, true, executor, without)
-        });
-        let mut runs = Runs {
-            signature,
-            own: own?,
-            second: second
-                .compile(without)
-                .ok()
-                .map(|compiled| Ready { scratch: second, compiled }),
-            precise: None,
-            notes: Vec::new(),
-        };
-        let precise = precise.transpose().and_then(|precise| runs.tried(precise));
+        let precise = session.scratch()?;
+        let (own, (precise, second)) = side_by_side(
+            || Ready::new(own, &[]),
+            || {
+                let precise = Precise::new(precise, true, executor, without);
+                (precise, Ready::quickly(second, without).ok())
+            },
+        );
+        let mut runs = Runs { signature, work, own: own?, second, precise: None };
         // What the interpreter does not take can still be compiled.
-        let (precise, executor) = match precise {
+        let (precise, executor) = match precise.and_then(|precise| runs.tried(precise)) {
             Err(error) if is_about_the_program(&error) && executor == Executor::Interpreter => {
                 let scratch = session.scratch()?;
                 let compiled = Precise::new(scratch, true, Executor::Compiled, without);
-                (compiled.and_then(|precise| runs.tried(Some(precise))), Executor::Compiled)
+                (compiled.and_then(|precise| runs.tried(precise)), Executor::Compiled)
             }
             precise => (precise, executor),
         };
+        let mut notes = Vec::new();
         match precise {
-            Ok(precise) => runs.precise = precise,
+            Ok(precise) => runs.precise = Some(precise),
             Err(error) if is_about_the_program(&error) => {
-                runs.notes.push(format!("it cannot be had in higher precision: {error}"));
+                notes.push(format!("it cannot be had in higher precision: {error}"));
             }
             Err(error) => return Err(error),
         }
+        let promoted = runs.precise.is_some().then_some(executor);
+        let decisions = runs.precise.as_ref().map_or(0, |precise| precise.decisions.len());
+        let chosen = runs.choose_trials(options)?;
+        notes.extend(chosen.notes);
         let mut known = Known {
-            trials: Vec::new(),
+            trials: chosen.trials,
             without: without.to_vec(),
-            promoted: runs.precise.is_some().then_some(executor),
-            decisions: runs.precise.as_ref().map_or(0, |precise| precise.decisions.len()),
-            one_sided: Vec::new(),
+            promoted,
+            decisions,
+            one_sided: chosen.one_sided,
             disagreement: None,
             interpreted: 0,
-            notes: Vec::new(),
+            notes,
         };
-        runs.choose_trials(&mut known, options)?;
         let asked = match options.reference {
             ReferenceKind::Auto => expected <= INTERPRETER_SECONDS,
             ReferenceKind::Both => signature.interpretable,
@@ -462,8 +392,41 @@ impl Known {
             }
             _ => {}
         }
-        known.notes.append(&mut runs.notes);
         Ok(known)
+    }
+
+    /// Runs a result on all inputs, or until something differs; whether it does.
+    fn compare(
+        &self,
+        program: &mut Ready,
+        tally: &mut Tally,
+        first: bool,
+    ) -> Result<bool, EngineError> {
+        for trial in &self.trials {
+            tally.add(&trial.own, &program.run(&trial.inputs)?);
+            if first && tally.differences().next().is_some() {
+                break;
+            }
+        }
+        Ok(tally.differences().next().is_some())
+    }
+
+    /// The same in higher precision.
+    fn compare_precise(
+        &self,
+        program: &mut Precise,
+        outputs: usize,
+        tally: &mut Tally,
+        first: bool,
+    ) -> Result<bool, EngineError> {
+        for trial in &self.trials {
+            let Some(expected) = &trial.precise else { continue };
+            tally.add(expected, &program.run(&trial.inputs, outputs)?.0);
+            if first && tally.differences().next().is_some() {
+                break;
+            }
+        }
+        Ok(tally.differences().next().is_some())
     }
 
     /// Whether compiled code and interpreter agree on the program itself.
@@ -485,7 +448,8 @@ impl Known {
         };
         let count = if kind == ReferenceKind::Auto { 1 } else { self.trials.len() };
         for trial in self.trials.iter().take(count) {
-            let (Some(expected), arrays) = (&trial.precise, precise.run(&trial.inputs, outputs))
+            let (Some(expected), arrays) =
+                (trial.interpreted(), precise.run(&trial.inputs, outputs))
             else {
                 return Ok(());
             };
@@ -498,7 +462,7 @@ impl Known {
                 Err(error) => return Err(error),
             };
             let mut tally = Tally::new(outputs, Precision::Higher);
-            tally.add(expected, &arrays);
+            tally.add(&expected, &arrays);
             self.interpreted += 1;
             if let Some(difference) = tally.differences().next() {
                 self.disagreement = Some(format!(
@@ -516,181 +480,4 @@ impl Known {
 /// About how long the interpreter takes: it visits every element one by one.
 fn interpreter_seconds(cost: &Cost) -> f64 {
     cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7
-}
-
-/// The programs that a reference is made of.
-struct Runs<'a> {
-    signature: &'a Signature,
-    own: Ready,
-    second: Option<Ready>,
-    precise: Option<Precise>,
-    notes: Vec<String>,
-}
-
-impl Runs<'_> {
-    /// The program in higher precision, if it runs on ordinary inputs.
-    fn tried(&self, precise: Option<Precise>) -> Result<Option<Precise>, EngineError> {
-        let Some(mut precise) = precise else { return Ok(None) };
-        if !self.is_random() {
-            let inputs = inputs(self.signature, 0, 0, Style::Typical, false);
-            precise.run(&inputs, self.signature.outputs.len())?;
-        }
-        Ok(Some(precise))
-    }
-
-    fn output_elements(&self) -> i64 {
-        self.signature.outputs.iter().map(|spec| spec.dims.iter().product::<i64>()).sum()
-    }
-
-    fn is_random(&self) -> bool {
-        !self.signature.random.is_empty()
-    }
-
-    /// Runs the trials that were asked for, then more kinds of inputs where something was not seen.
-    fn choose_trials(&mut self, known: &mut Known, options: Options) -> Result<(), EngineError> {
-        let mut sides = vec![[false; 2]; known.decisions];
-        let mut numbers = vec![false; self.signature.outputs.len()];
-        let mut failure = None;
-        // Only the first run begins with a known random state.
-        let (trials, more) = match options.trials {
-            _ if self.is_random() => (1, 0),
-            // A few numbers say little each.
-            trials if self.output_elements() < FEW => (trials.max(2 * options.trials), MORE),
-            trials => (trials, MORE),
-        };
-        for trial in 0..trials + more {
-            let wanted = trial < trials;
-            let complete = sides.iter().all(|side| side[0] && side[1]);
-            if !wanted && complete && numbers.iter().all(|number| *number) {
-                break;
-            }
-            let found = match self.trial(options.seed, trial) {
-                Ok(found) => found,
-                // Unusual inputs may be too much for a program: a loop that turns for ever, say.
-                Err(error) if is_about_the_program(&error) => {
-                    if trial == 0 {
-                        return Err(error);
-                    }
-                    failure.get_or_insert(format!("one kind of inputs was given up: {error}"));
-                    break;
-                }
-                Err(error) => return Err(error),
-            };
-            let mut news = false;
-            for (side, seen) in sides.iter_mut().zip(&found.sides) {
-                for (side, seen) in side.iter_mut().zip(seen) {
-                    news |= *seen && !*side;
-                    *side |= *seen;
-                }
-            }
-            for (number, expected) in numbers.iter_mut().zip(&found.trial.own) {
-                let tells = expected.tells();
-                news |= tells && !*number;
-                *number |= tells;
-            }
-            if wanted || news {
-                known.trials.push(found.trial);
-            }
-        }
-        self.notes.extend(failure);
-        if let Some(precise) = &self.precise {
-            let open =
-                precise.decisions.iter().zip(&sides).filter(|(_, side)| !(side[0] && side[1]));
-            known.one_sided = open.map(|(name, _)| name.clone()).collect();
-        }
-        Ok(())
-    }
-
-    /// One kind of inputs; calmer ones where some output is no number at all.
-    fn trial(&mut self, seed: u64, trial: u32) -> Result<Found, EngineError> {
-        let style = Style::of_trial(trial);
-        // A nudge would break ties, but without one nobody knows how much narrow constants matter. And
-        // a hidden random state gives other numbers every time.
-        let ties = style.has_ties() && !self.signature.narrow_floats;
-        let nudges = if ties || self.is_random() { 0 } else { NUDGES };
-        let found = self.run(&inputs(self.signature, seed, trial, style, false), nudges)?;
-        let missing = found.missing();
-        if missing == 0 || self.is_random() {
-            return Ok(found);
-        }
-        let calm = self.run(&inputs(self.signature, seed, trial, style, true), nudges)?;
-        Ok(if calm.missing() < missing { calm } else { found })
-    }
-
-    /// Runs everything on one set of inputs.
-    fn run(&mut self, inputs: &InputSet, nudges: u64) -> Result<Found, EngineError> {
-        let outputs = self.signature.outputs.len();
-        let own = self.own.run(inputs)?;
-        let mut others = Vec::new();
-        let mut moved = Vec::new();
-        for nudge in 1..=nudges {
-            moved.push(self.own.run(&nudged(inputs, nudge))?);
-        }
-        if let Some(second) = &mut self.second {
-            match second.run(inputs) {
-                Ok(arrays) => others.push(arrays),
-                Err(error) if is_about_the_program(&error) => self.second = None,
-                Err(error) => return Err(error),
-            }
-        }
-        let mut sides = Vec::new();
-        let mut precise = None;
-        if let Some(program) = &mut self.precise {
-            let (center, seen) = program.run(inputs, outputs)?;
-            sides = seen;
-            let mut moved = Vec::new();
-            for nudge in 1..=nudges {
-                moved.push(program.run_moved(inputs, nudge)?);
-            }
-            precise = Some((center, moved));
-        }
-        let spec = |output: usize| self.signature.outputs[output].dtype.as_str();
-        let expected = (0..outputs.min(own.len()))
-            .map(|output| {
-                let samples = Samples {
-                    own: &own[output],
-                    others: others.iter().filter_map(|arrays| arrays.get(output)).collect(),
-                    nudged: moved.iter().filter_map(|arrays| arrays.get(output)).collect(),
-                    precise: precise.as_ref().and_then(|(center, _)| center.get(output)),
-                    rounding: spec(output),
-                };
-                Expected::of(&samples)
-            })
-            .collect();
-        let higher = precise.as_ref().map(|(center, moved)| {
-            (0..outputs.min(center.len()))
-                .map(|output| {
-                    let samples = Samples {
-                        own: &center[output],
-                        others: Vec::new(),
-                        nudged: moved.iter().filter_map(|arrays| arrays.get(output)).collect(),
-                        precise: None,
-                        // Passes compute with constants, and round them.
-                        rounding: "f32",
-                    };
-                    Expected::of(&samples)
-                })
-                .collect()
-        });
-        let trial = Trial { inputs: inputs.clone(), own: expected, precise: higher };
-        Ok(Found { trial, sides })
-    }
-}
-
-/// A trial, with the decisions that fell in it.
-struct Found {
-    trial: Trial,
-    sides: Vec<[bool; 2]>,
-}
-
-impl Found {
-    /// Outputs in which nothing is a number.
-    fn missing(&self) -> usize {
-        let empty = |expected: &&Expected| !expected.is_empty() && expected.finite() == 0;
-        self.trial.own.iter().filter(empty).count()
-    }
-}
-
-fn is_about_the_program(error: &EngineError) -> bool {
-    matches!(error, EngineError::Refused { .. } | EngineError::Died { .. })
 }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <vector>
@@ -127,6 +126,15 @@ void set_devices(xla::CompileOptions& options, int64_t devices) {
   build.set_device_assignment(assignment);
 }
 
+bool has_convolution(const xla::HloModule& hlo) {
+  for (const xla::HloComputation* computation : hlo.computations()) {
+    for (const xla::HloInstruction* instruction : computation->instructions()) {
+      if (instruction->opcode() == xla::HloOpcode::kConvolution) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::unique_ptr<Executable> compile(const Module& module, Names disable, bool interpreter,
@@ -148,7 +156,13 @@ std::unique_ptr<Executable> compile(const Module& module, Names disable, bool in
   xla::DebugOptions* debug = options.executable_build_options.mutable_debug_options();
   *debug = default_debug_options();
   for (const auto& name : disable) debug->add_xla_disable_hlo_passes(std::string(name));
-  if (quick) debug->set_xla_backend_optimization_level(0);
+  if (quick) {
+    // A third of the time to compile: no optimisation of machine code, and the older emitters. But
+    // convolutions, which are loops here for most types, then take longer than their compilation.
+    debug->set_xla_backend_optimization_level(has_convolution(*copy->hlo) ? 1 : 0);
+    debug->set_xla_llvm_disable_expensive_passes(true);
+    debug->set_xla_cpu_use_fusion_emitters(false);
+  }
   options.parameter_is_tupled_arguments = state->tupled;
   const int64_t devices = partitions(*copy->hlo);
   set_devices(options, devices);
@@ -255,8 +269,7 @@ rust::Vec<Array> outputs(const Executable& executable) {
         xla::primitive_util::LowercasePrimitiveTypeName(literal.shape().element_type());
     for (int64_t dimension : literal.shape().dimensions()) array.dims.push_back(dimension);
     const auto* data = static_cast<const uint8_t*>(literal.untyped_data());
-    array.bytes.reserve(literal.size_bytes());
-    std::copy(data, data + literal.size_bytes(), std::back_inserter(array.bytes));
+    array.bytes = copy_bytes({data, static_cast<size_t>(literal.size_bytes())});
     arrays.push_back(std::move(array));
   }
   return arrays;

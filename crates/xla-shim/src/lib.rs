@@ -142,6 +142,10 @@ pub mod ffi {
         code: i64,
     }
 
+    extern "Rust" {
+        fn copy_bytes(bytes: &[u8]) -> Vec<u8>;
+    }
+
     unsafe extern "C++" {
         include!("shim.h");
 
@@ -212,6 +216,11 @@ pub mod ffi {
         fn execute(executable: Pin<&mut Executable>) -> Result<u64>;
         fn outputs(executable: &Executable) -> Result<Vec<Array>>;
     }
+}
+
+/// All at once: C++ can only push byte by byte.
+fn copy_bytes(bytes: &[u8]) -> Vec<u8> {
+    bytes.to_vec()
 }
 
 pub use cxx::UniquePtr;

@@ -1,0 +1,257 @@
+//! What a program computes on several kinds of inputs, and how exactly.
+
+use xla_gym_engine::{
+    EngineError,
+    protocol::{InputSet, Signature},
+};
+
+use crate::{
+    Options,
+    inputs::{Style, inputs},
+    noise::{Expected, Samples},
+    program::{Precise, Ready, is_about_the_program, nudged, side_by_side},
+};
+
+/// How often inputs are moved by a unit in the last place.
+const NUDGES: u64 = 2;
+
+/// Programs with fewer elements in all outputs get twice as many trials: a few numbers say little.
+const FEW: i64 = 64;
+
+/// Programs with less to do (operations and bytes of a run) get twice and four times as many, which
+/// takes less time than compiling them.
+const LITTLE: [f64; 2] = [2e6, 5e5];
+
+/// But at most so many, unless more were asked for.
+const MOST: u32 = 48;
+
+/// How much finer than f32 the widest type rounds, with some room.
+const FINER: f32 = 1.0 / (1u32 << 26) as f32;
+
+/// After the trials that were asked for, so many other kinds of inputs are tried where decisions
+/// have fallen only one way, or outputs were no numbers.
+const MORE: u32 = 6;
+
+/// One kind of inputs, and what the original makes of them.
+pub struct Trial {
+    pub inputs: InputSet,
+    /// Of the program as the compiler makes it.
+    pub own: Vec<Expected>,
+    /// Of the program in higher precision.
+    pub precise: Option<Vec<Expected>>,
+}
+
+impl Trial {
+    /// What the interpreter should give in higher precision. Some operations are never raised (FFT,
+    /// say) and rounded differently by it, so that nothing is known better than in the program's own
+    /// precision.
+    pub fn interpreted(&self) -> Option<Vec<Expected>> {
+        let precise = self.precise.as_ref()?;
+        Some(precise.iter().zip(&self.own).map(|(precise, own)| precise.no_better(own)).collect())
+    }
+}
+
+/// The trials that others are compared on.
+pub struct Chosen {
+    pub trials: Vec<Trial>,
+    /// Decisions that only ever fell one way.
+    pub one_sided: Vec<String>,
+    /// Inputs that were given up, and why.
+    pub notes: Vec<String>,
+}
+
+/// The programs that a reference is made of.
+pub struct Runs<'a> {
+    pub signature: &'a Signature,
+    /// Operations and bytes of a run, as the compiler estimates them.
+    pub work: f64,
+    /// As the compiler makes it.
+    pub own: Ready,
+    /// Compiled in another way, if it can be.
+    pub second: Option<Ready>,
+    /// In higher precision, if it can be had so.
+    pub precise: Option<Precise>,
+}
+
+impl Runs<'_> {
+    /// Whether the program in higher precision runs on ordinary inputs.
+    pub fn tried(&self, mut precise: Precise) -> Result<Precise, EngineError> {
+        if !self.is_random() {
+            let inputs = inputs(self.signature, 0, 0, false);
+            precise.run(&inputs, self.signature.outputs.len())?;
+            precise.run_moved(&inputs, 1)?;
+        }
+        Ok(precise)
+    }
+
+    /// How many times as many trials it gets as were asked for.
+    fn times(&self) -> u32 {
+        let little = LITTLE.iter().filter(|limit| self.work < **limit).count();
+        let few = usize::from(self.output_elements() < FEW);
+        1 << (little + few)
+    }
+
+    fn output_elements(&self) -> i64 {
+        self.signature.outputs.iter().map(|spec| spec.dims.iter().product::<i64>()).sum()
+    }
+
+    fn is_random(&self) -> bool {
+        !self.signature.random.is_empty()
+    }
+
+    /// Runs the trials that were asked for, then more kinds of inputs where something was not seen.
+    pub fn choose_trials(&mut self, options: Options) -> Result<Chosen, EngineError> {
+        let decisions =
+            self.precise.as_ref().map_or(&[][..], |precise| &precise.decisions).to_vec();
+        let mut chosen = Chosen { trials: Vec::new(), one_sided: Vec::new(), notes: Vec::new() };
+        let mut sides = vec![[false; 2]; decisions.len()];
+        let mut numbers = vec![false; self.signature.outputs.len()];
+        let mut failure = None;
+        // Only the first run begins with a known random state.
+        let (trials, more) = match options.trials {
+            _ if self.is_random() => (1, 0),
+            trials => (trials.max((trials * self.times()).min(MOST)), MORE),
+        };
+        for trial in 0..trials + more {
+            let wanted = trial < trials;
+            let complete = sides.iter().all(|side| side[0] && side[1]);
+            if !wanted && complete && numbers.iter().all(|number| *number) {
+                break;
+            }
+            let found = match self.trial(options.seed, trial) {
+                Ok(found) => found,
+                // Unusual inputs may be too much for a program: a loop that turns for ever, say.
+                Err(error) if is_about_the_program(&error) => {
+                    if trial == 0 {
+                        return Err(error);
+                    }
+                    failure.get_or_insert(format!("one kind of inputs was given up: {error}"));
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            let mut news = false;
+            for (side, seen) in sides.iter_mut().zip(&found.sides) {
+                for (side, seen) in side.iter_mut().zip(seen) {
+                    news |= *seen && !*side;
+                    *side |= *seen;
+                }
+            }
+            for (number, expected) in numbers.iter_mut().zip(&found.trial.own) {
+                let tells = expected.tells();
+                news |= tells && !*number;
+                *number |= tells;
+            }
+            if wanted || news {
+                chosen.trials.push(found.trial);
+            }
+        }
+        chosen.notes.extend(failure);
+        let open = decisions.into_iter().zip(&sides).filter(|(_, side)| !(side[0] && side[1]));
+        chosen.one_sided = open.map(|(name, _)| name).collect();
+        Ok(chosen)
+    }
+
+    /// One kind of inputs; calmer ones where some output is no number at all.
+    fn trial(&mut self, seed: u64, trial: u32) -> Result<Found, EngineError> {
+        // A nudge would break ties, but without one nobody knows how much narrow constants matter, or
+        // which decisions rounding turns in higher precision: there ties are not compared. And a hidden
+        // random state gives other numbers every time.
+        let ties =
+            Style::of_trial(trial).is_some_and(Style::has_ties) && !self.signature.narrow_floats;
+        let nudges = if ties || self.is_random() { 0 } else { NUDGES };
+        let mut found = self.run(&inputs(self.signature, seed, trial, false), nudges)?;
+        if ties {
+            found.trial.precise = None;
+        }
+        let missing = found.missing();
+        if missing == 0 || self.is_random() {
+            return Ok(found);
+        }
+        let mut calm = self.run(&inputs(self.signature, seed, trial, true), nudges)?;
+        if ties {
+            calm.trial.precise = None;
+        }
+        Ok(if calm.missing() < missing { calm } else { found })
+    }
+
+    /// Runs everything on one set of inputs.
+    fn run(&mut self, inputs: &InputSet, nudges: u64) -> Result<Found, EngineError> {
+        let outputs = self.signature.outputs.len();
+        let (own, second, precise) = (&mut self.own, &mut self.second, &mut self.precise);
+        let (compiled, precise) = side_by_side(
+            || -> Result<_, EngineError> {
+                let center = own.run(inputs)?;
+                let moved: Result<Vec<_>, _> =
+                    (1..=nudges).map(|nudge| own.run(&nudged(inputs, nudge))).collect();
+                let other = second.as_mut().map(|second| second.run(inputs)).transpose();
+                Ok((center, moved?, other))
+            },
+            || -> Result<_, EngineError> {
+                let Some(program) = precise else { return Ok(None) };
+                let (center, sides) = program.run(inputs, outputs)?;
+                let moved: Result<Vec<_>, _> =
+                    (1..=nudges).map(|nudge| program.run_moved(inputs, nudge)).collect();
+                Ok(Some((center, moved?, sides)))
+            },
+        );
+        let (own, moved, other) = compiled?;
+        let other = match other {
+            Ok(arrays) => arrays,
+            Err(error) if is_about_the_program(&error) => {
+                self.second = None;
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let precise = precise?;
+        let spec = |output: usize| self.signature.outputs[output].dtype.as_str();
+        let expected: Vec<Expected> = (0..outputs.min(own.len()))
+            .map(|output| {
+                let samples = Samples {
+                    own: &own[output],
+                    others: other.iter().filter_map(|arrays| arrays.get(output)).collect(),
+                    nudged: moved.iter().filter_map(|arrays| arrays.get(output)).collect(),
+                    precise: precise.as_ref().and_then(|(center, ..)| center.get(output)),
+                    rounding: spec(output),
+                };
+                Expected::of(&samples)
+            })
+            .collect();
+        let higher = precise.as_ref().map(|(center, moved, _)| {
+            (0..outputs.min(center.len()))
+                .map(|output| {
+                    let samples = Samples {
+                        own: &center[output],
+                        others: Vec::new(),
+                        nudged: moved.iter().filter_map(|arrays| arrays.get(output)).collect(),
+                        precise: None,
+                        // Passes compute with constants, and round them.
+                        rounding: "f32",
+                    };
+                    let mut higher = Expected::of(&samples);
+                    if let Some(own) = expected.get(output) {
+                        higher.learn_from(own, FINER);
+                    }
+                    higher
+                })
+                .collect()
+        });
+        let trial = Trial { inputs: inputs.clone(), own: expected, precise: higher };
+        Ok(Found { trial, sides: precise.map_or(Vec::new(), |(_, _, sides)| sides) })
+    }
+}
+
+/// A trial, with the decisions that fell in it.
+struct Found {
+    trial: Trial,
+    sides: Vec<[bool; 2]>,
+}
+
+impl Found {
+    /// Outputs in which nothing is a number.
+    fn missing(&self) -> usize {
+        let empty = |expected: &&Expected| !expected.is_empty() && expected.finite() == 0;
+        self.trial.own.iter().filter(empty).count()
+    }
+}
