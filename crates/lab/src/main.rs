@@ -24,7 +24,9 @@ mod pass_table;
 mod recheck;
 mod referee;
 mod search;
+mod soundness;
 mod speed;
+mod spread;
 mod throughput;
 mod transitions;
 mod transport;
@@ -75,6 +77,7 @@ enum Command {
     LateCopies(late_copies::Args),
     /// Whether orders in files compute what they should.
     Recheck(recheck::Args),
+    Soundness(soundness::Args),
     /// One policy out of several.
     Ensemble(ensemble::Args),
     /// Which passes of XLA's own pipeline can be left out.
@@ -105,6 +108,7 @@ fn main() -> Result<()> {
         Command::Canonical(args) => canonical::run(args),
         Command::LateCopies(args) => late_copies::run(args),
         Command::Recheck(args) => recheck::run(args),
+        Command::Soundness(args) => soundness::run(args),
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Mutants(args) => mutants::run(args),

@@ -11,10 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use rand::{SeedableRng, seq::SliceRandom};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_data::{Benchmark, Benchmarks};
+use xla_gym_data::Benchmark;
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source, on_all_cores,
     protocol::{Fingerprint, Form, Limits, Observe, PipelineOptions},
@@ -25,6 +25,7 @@ use crate::{
     graphs,
     mutate::Mutants,
     referee::{APART, Referee},
+    spread::spread,
 };
 
 /// How often the oracle calls a wrong program equal: many graphs, each with single changes made to
@@ -167,7 +168,8 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
         file: Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?),
         bar: graphs::progress(args.mutants as u64, "mutants"),
     };
-    let queue = Mutex::new(with_quotas(spread(args)?, args).into_iter());
+    let queue =
+        Mutex::new(with_quotas(spread(&args.benchmarks, args.up_to, args.seed)?, args).into_iter());
     let skipped = Mutex::new(Vec::new());
     on_all_cores(args.graphs, |_| -> Result<()> {
         loop {
@@ -201,37 +203,6 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
         eprintln!("left out: {line}");
     }
     Ok(())
-}
-
-/// The graphs in an order that goes round the families, small ones first.
-fn spread(args: &Args) -> Result<Vec<Benchmark>> {
-    let mut programs = Benchmarks::find(&args.benchmarks)?.programs;
-    programs.retain(|program| match program {
-        Benchmark::Graph(graph) => graph.counts.instructions <= args.up_to,
-        _ => true,
-    });
-    let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
-    programs.shuffle(&mut rng);
-    let mut families: BTreeMap<String, Vec<Benchmark>> = BTreeMap::new();
-    for program in programs {
-        let family = match &program {
-            Benchmark::Graph(graph) => graph.family.clone(),
-            _ => String::new(),
-        };
-        families.entry(family).or_default().push(program);
-    }
-    let mut families: Vec<Vec<Benchmark>> = families.into_values().collect();
-    families.shuffle(&mut rng);
-    for family in &mut families {
-        family.sort_by_key(|program| match program {
-            Benchmark::Graph(graph) => graph.counts.instructions,
-            _ => 0,
-        });
-    }
-    let longest = families.iter().map(Vec::len).max().unwrap_or_default();
-    Ok((0..longest)
-        .flat_map(|round| families.iter().filter_map(move |family| family.get(round).cloned()))
-        .collect())
 }
 
 /// How many mutants each graph gets: fewer of those that take long to compile. Graphs that turn out

@@ -28,11 +28,13 @@ pub enum Style {
     Equal,
     /// Only negative floats, most masks off.
     Negative,
+    /// Floats up to hundreds, for programs with limits of that size in them.
+    Large,
 }
 
 impl Style {
     /// In the order in which they are tried.
-    pub const ALL: [Style; 9] = [
+    pub const ALL: [Style; 10] = [
         Style::Typical,
         Style::Beginning,
         Style::Edges,
@@ -42,6 +44,7 @@ impl Style {
         Style::Small,
         Style::Equal,
         Style::Negative,
+        Style::Large,
     ];
 
     /// Whether many values are exactly equal, which is the point of it and which a nudge would undo.
@@ -181,6 +184,7 @@ fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luc
         Style::Small => Fill::Uniform { low: -0.01, high: 0.01 },
         Style::Equal => Fill::Constant([0.0, 1.0, -0.5][(luck % 3) as usize]),
         Style::Negative => Fill::Uniform { low: -2.0, high: -0.05 },
+        Style::Large => Fill::Scales { low: 0.0, high: 9.0, signed: luck % 2 == 1 },
     }
 }
 

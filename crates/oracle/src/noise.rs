@@ -116,24 +116,31 @@ impl Expected {
         }
     }
 
-    /// Whether it says something: numbers of which not all are the same, nor all but a saturated few.
-    pub fn tells(&self) -> bool {
+    /// Adds the values that are known to those seen on other inputs, up to three that differ.
+    pub fn collect(&self, seen: &mut Vec<f64>) {
+        let mut add = |value: f64| {
+            if seen.len() < 3 && !seen.contains(&value) {
+                seen.push(value);
+            }
+            seen.len() < 3
+        };
         match self {
-            Expected::Exact { .. } => true,
+            Expected::Exact { bytes, width, .. } => {
+                let hash = |element: &[u8]| {
+                    element.iter().fold(0u64, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte))
+                };
+                bytes.chunks_exact(*width).all(|element| add(hash(element) as f64));
+            }
             Expected::Near { center, unit, .. } => {
-                let mut seen: Vec<f64> = Vec::new();
                 let known = center.iter().zip(unit).filter(|(_, unit)| unit.is_finite());
-                for (&value, _) in known.filter(|(value, _)| value.is_finite()) {
-                    if !seen.contains(&value) {
-                        seen.push(value);
-                    }
-                    if seen.len() >= center.len().min(3) {
-                        return true;
-                    }
-                }
-                center.is_empty()
+                known.filter(|(value, _)| value.is_finite()).all(|(&value, _)| add(value));
             }
         }
+    }
+
+    /// Whether values of several inputs say something: some that differ.
+    pub fn tells(&self, seen: &[f64]) -> bool {
+        self.is_empty() || seen.len() as u64 >= self.len().clamp(2, 3)
     }
 
     /// Whether there is nothing to compare.

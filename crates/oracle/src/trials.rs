@@ -105,17 +105,19 @@ impl Runs<'_> {
             self.precise.as_ref().map_or(&[][..], |precise| &precise.decisions).to_vec();
         let mut chosen = Chosen { trials: Vec::new(), one_sided: Vec::new(), notes: Vec::new() };
         let mut sides = vec![[false; 2]; decisions.len()];
-        let mut numbers = vec![false; self.signature.outputs.len()];
+        // Values of each output, and whether they say something.
+        let mut values = vec![Vec::new(); self.signature.outputs.len()];
+        let mut telling = vec![false; self.signature.outputs.len()];
         let mut failure = None;
         // Only the first run begins with a known random state.
         let (trials, more) = match options.trials {
             _ if self.is_random() => (1, 0),
-            trials => (trials.max((trials * self.times()).min(MOST)), MORE),
+            trials => (trials.max((trials * self.times()).min(MOST)), MORE * self.times().min(4)),
         };
         for trial in 0..trials + more {
             let wanted = trial < trials;
             let complete = sides.iter().all(|side| side[0] && side[1]);
-            if !wanted && complete && numbers.iter().all(|number| *number) {
+            if !wanted && complete && telling.iter().all(|tells| *tells) {
                 break;
             }
             let found = match self.trial(options.seed, trial) {
@@ -137,10 +139,12 @@ impl Runs<'_> {
                     *side |= *seen;
                 }
             }
-            for (number, expected) in numbers.iter_mut().zip(&found.trial.own) {
-                let tells = expected.tells();
-                news |= tells && !*number;
-                *number |= tells;
+            let outputs = telling.iter_mut().zip(&mut values);
+            for ((tells, seen), expected) in outputs.zip(&found.trial.own) {
+                let before = seen.len();
+                expected.collect(seen);
+                news |= !*tells && seen.len() > before;
+                *tells = expected.tells(seen);
             }
             if wanted || news {
                 chosen.trials.push(found.trial);

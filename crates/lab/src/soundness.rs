@@ -1,0 +1,355 @@
+//! Which passes change what programs compute.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fs::OpenOptions,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result};
+use rand::{SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use xla_gym_data::Benchmark;
+use xla_gym_engine::{
+    Engine, EngineError, Session, on_all_cores,
+    protocol::{Fingerprint, Observe, PassId},
+};
+use xla_gym_oracle::{Options, Reference, ReferenceKind, Verdict};
+use xla_gym_proof::first_wrong;
+
+use crate::{graphs, spread::spread};
+
+/// Which passes change what programs compute: each pass alone, and after random ones.
+///
+/// A walk runs all passes in a random order, so that each comes after another random prefix. Where
+/// outputs are still equal at its end, all of them were right; otherwise the first that was not is
+/// found by bisection, left out, and the walk goes on. Results are written as they come; a run that is
+/// started again goes on where it ended.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which graphs.
+    #[arg(default_values_t = ["hlo-v1".to_owned()])]
+    benchmarks: Vec<String>,
+
+    /// How many of them, spread over families, small ones first.
+    #[arg(long, default_value_t = 100)]
+    graphs: usize,
+
+    /// Larger graphs are left out (instructions).
+    #[arg(long, default_value_t = 1000)]
+    up_to: u64,
+
+    /// How many walks on each graph.
+    #[arg(long, default_value_t = 10)]
+    walks: usize,
+
+    /// Which orders are drawn.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    /// Who says what a graph computes.
+    #[arg(long, default_value_t = ReferenceKind::Both)]
+    reference: ReferenceKind,
+
+    /// Kinds of inputs at least.
+    #[arg(long, default_value_t = Options::default().trials)]
+    trials: u32,
+
+    /// Print the table of what is in the file, and run nothing.
+    #[arg(long)]
+    only_table: bool,
+
+    /// Where to write results, one line of JSON for each graph.
+    #[arg(long, short)]
+    output: PathBuf,
+}
+
+/// A program that has grown beyond this many times its size and [`ROOM`] is not walked on from.
+const GROWTH: u64 = 4;
+const ROOM: u64 = 500;
+
+/// One graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Row {
+    graph: String,
+    instructions: u64,
+    /// Why nothing can be compared with it, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unusable: Option<String>,
+    passes: BTreeMap<String, Tried>,
+}
+
+/// What one pass did on one graph.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Tried {
+    /// What came of it alone.
+    alone: Finding,
+    /// After how many prefixes it changed the program and outputs were equal.
+    sound: u32,
+    /// After how many it failed: the compiler refused, crashed or took too long.
+    failed: u32,
+    /// Orders after which outputs were no longer equal, the pass itself last, with what was seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    wrong: Vec<(Vec<String>, String)>,
+    /// The same where nobody can say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unclear: Vec<(Vec<String>, String)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Finding {
+    /// It changes nothing.
+    #[default]
+    Unchanged,
+    Equal,
+    /// Outputs differ, or the compiler no longer takes the program.
+    Wrong(String),
+    Unclear(String),
+    Failed,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    if !args.only_table {
+        measure(&args)?;
+    }
+    let engine = graphs::engine(30)?;
+    print(&read(&args.output)?, &engine);
+    Ok(())
+}
+
+fn measure(args: &Args) -> Result<()> {
+    let done: HashSet<String> = read(&args.output)?.into_iter().map(|row| row.graph).collect();
+    let engine = graphs::engine(10)?;
+    let file = Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?);
+    let mut programs = spread(&args.benchmarks, args.up_to, args.seed)?;
+    programs.truncate(args.graphs);
+    programs.retain(|program| !done.contains(&program.name()));
+    let bar = graphs::progress(programs.len() as u64, "graphs");
+    let queue = Mutex::new(programs.iter());
+    on_all_cores(programs.len(), |_| -> Result<()> {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let Some(program) = next else { return Ok(()) };
+        let instructions = match program {
+            Benchmark::Graph(graph) => graph.counts.instructions,
+            _ => 0,
+        };
+        let mut row =
+            Row { graph: program.name(), instructions, unusable: None, passes: BTreeMap::new() };
+        if let Err(error) = graph(&engine, program, args, &mut row) {
+            row.unusable = Some(format!("{error:#}"));
+        }
+        let line = serde_json::to_string(&row)? + "\n";
+        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
+        bar.inc(1);
+        Ok(())
+    })?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// A graph, and what states that come of it are compared by.
+struct Judge<'a> {
+    engine: &'a Engine,
+    original: Session,
+    reference: Reference,
+    known: HashMap<Fingerprint, Finding>,
+}
+
+fn graph(engine: &Engine, program: &Benchmark, args: &Args, row: &mut Row) -> Result<()> {
+    let mut original = engine.load(&program.source()?)?;
+    let options = Options { trials: args.trials, seed: args.seed, reference: args.reference };
+    let reference = xla_gym_score::reference(&mut original, options)?;
+    let mut judge = Judge { engine, original, reference, known: HashMap::new() };
+    let itself = judge.compare(&[])?;
+    if itself != Finding::Equal {
+        row.unusable = Some(format!("beside itself: {itself:?}"));
+        return Ok(());
+    }
+    let passes = graphs::usable_passes(engine);
+    for &pass in &passes {
+        let mut session = judge.original.fork()?;
+        let alone = match session.apply(pass, Observe::NOTHING) {
+            Ok(applied) if !applied.changed => Finding::Unchanged,
+            Ok(_) => judge.compare_session(&mut session)?,
+            Err(EngineError::Pass(_)) => Finding::Failed,
+            Err(error) => return Err(error.into()),
+        };
+        row.passes.entry(engine.pass_name(pass).to_owned()).or_default().alone = alone;
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
+    rng.set_stream(program.name().bytes().fold(7, |hash, byte| hash * 31 + u64::from(byte)));
+    for _ in 0..args.walks {
+        let mut order = passes.clone();
+        order.shuffle(&mut rng);
+        judge.walk(&order, row)?;
+    }
+    Ok(())
+}
+
+impl Judge<'_> {
+    /// Runs passes one after the other; those after which outputs are wrong are left out.
+    fn walk(&mut self, order: &[PassId], row: &mut Row) -> Result<()> {
+        let mut taken: Vec<PassId> = Vec::new();
+        // How many of them are known to be right.
+        let mut proven = 0;
+        let mut rest = order.to_vec();
+        let most = GROWTH * row.instructions + ROOM;
+        loop {
+            let mut session = self.after(&taken)?;
+            for &pass in &rest {
+                let mut next = session.fork()?;
+                match next.apply(pass, Observe::COUNTS) {
+                    Ok(applied) if applied.changed => {
+                        let counts = applied.observation.counts.unwrap_or_default();
+                        if counts.instructions <= most {
+                            taken.push(pass);
+                            session = next;
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(EngineError::Pass(_)) => self.tried(row, pass).failed += 1,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            let found = self.compare(&taken)?;
+            let wrong = match found {
+                Finding::Equal => taken.len() + 1,
+                _ => {
+                    let steps = taken.len() - proven;
+                    let asked = |length: usize| -> Result<bool> {
+                        Ok(self.compare(&taken[..proven + length])? != Finding::Equal)
+                    };
+                    proven + first_wrong(steps, asked)?
+                }
+            };
+            for &pass in &taken[proven..wrong - 1] {
+                self.tried(row, pass).sound += 1;
+            }
+            if wrong > taken.len() {
+                return Ok(());
+            }
+            let guilty = taken[wrong - 1];
+            let names: Vec<String> =
+                taken[..wrong].iter().map(|pass| self.engine.pass_name(*pass).to_owned()).collect();
+            match self.compare(&taken[..wrong])? {
+                Finding::Unclear(why) => self.tried(row, guilty).unclear.push((names, why)),
+                Finding::Wrong(why) => self.tried(row, guilty).wrong.push((names, why)),
+                other => self.tried(row, guilty).unclear.push((names, format!("{other:?}"))),
+            }
+            // The same walk without it.
+            taken.truncate(wrong - 1);
+            proven = taken.len();
+            let place = order.iter().position(|pass| *pass == guilty).unwrap_or_default();
+            rest = order[place + 1..].to_vec();
+        }
+    }
+
+    fn tried<'r>(&self, row: &'r mut Row, pass: PassId) -> &'r mut Tried {
+        row.passes.entry(self.engine.pass_name(pass).to_owned()).or_default()
+    }
+
+    fn after(&mut self, passes: &[PassId]) -> Result<Session> {
+        let mut session = self.original.fork()?;
+        for &pass in passes {
+            session.apply(pass, Observe::NOTHING)?;
+        }
+        Ok(session)
+    }
+
+    fn compare(&mut self, passes: &[PassId]) -> Result<Finding> {
+        let mut session = self.after(passes)?;
+        self.compare_session(&mut session)
+    }
+
+    fn compare_session(&mut self, session: &mut Session) -> Result<Finding> {
+        let fingerprint = session.observe(Observe::FINGERPRINT)?.fingerprint;
+        if let Some(known) = fingerprint.as_ref().and_then(|found| self.known.get(found)) {
+            return Ok(known.clone());
+        }
+        let finding = match self.reference.compare_until_different(session, &[]) {
+            Ok(report) => match &report.verdict {
+                Verdict::Equal => Finding::Equal,
+                Verdict::NotComparable { reason } => Finding::Unclear(reason.clone()),
+                _ => Finding::Wrong(report.summary()),
+            },
+            Err(EngineError::Refused { message, .. }) => Finding::Unclear(message),
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(fingerprint) = fingerprint {
+            self.known.insert(fingerprint, finding.clone());
+        }
+        Ok(finding)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Row>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(path)?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    text[..whole]
+        .lines()
+        .enumerate()
+        .map(|(line, text)| {
+            serde_json::from_str(text)
+                .with_context(|| format!("{}, line {}", path.display(), line + 1))
+        })
+        .collect()
+}
+
+fn print(rows: &[Row], engine: &Engine) {
+    let usable: Vec<&Row> = rows.iter().filter(|row| row.unusable.is_none()).collect();
+    println!(
+        "# {} graphs; alone: on how many a pass changes something, and of these on how many outputs are\n\
+         # wrong or cannot be compared; after: the same over all random prefixes.\n\
+         pass\talone\twrong\tunclear\tfailed\tafter\twrong\tunclear\tfailed\tverdict",
+        usable.len()
+    );
+    for pass in &engine.hello().passes {
+        let tried: Vec<&Tried> =
+            usable.iter().filter_map(|row| row.passes.get(&pass.name)).collect();
+        let alone = |wanted: fn(&Finding) -> bool| {
+            tried.iter().filter(|tried| wanted(&tried.alone)).count()
+        };
+        let wrong = alone(|found| matches!(found, Finding::Wrong(_)));
+        let unclear = alone(|found| matches!(found, Finding::Unclear(_)));
+        let changed = alone(|found| *found == Finding::Equal) + wrong + unclear;
+        let failed = alone(|found| *found == Finding::Failed);
+        let sum = |count: fn(&Tried) -> usize| tried.iter().map(|t| count(t)).sum::<usize>();
+        let (later, doubts) = (sum(|t| t.wrong.len()), sum(|t| t.unclear.len()));
+        let after = sum(|t| t.sound as usize) + later + doubts;
+        let graphs = tried
+            .iter()
+            .filter(|t| matches!(t.alone, Finding::Wrong(_)) || !t.wrong.is_empty())
+            .count();
+        let verdict = match graphs {
+            _ if pass.after_layout => "not tried: only after layouts are chosen".to_owned(),
+            0 if changed + after == 0 => "not applicable".to_owned(),
+            0 => "sound".to_owned(),
+            graphs => format!("unsound on {graphs}"),
+        };
+        println!(
+            "{}\t{changed}\t{wrong}\t{unclear}\t{failed}\t{after}\t{later}\t{doubts}\t{}\t{verdict}",
+            pass.name,
+            sum(|t| t.failed as usize)
+        );
+    }
+    for row in rows.iter().filter(|row| row.unusable.is_some()) {
+        println!("# left out: {}: {}", row.graph, row.unusable.as_deref().unwrap_or_default());
+    }
+    for row in &usable {
+        for (pass, tried) in &row.passes {
+            if let Finding::Wrong(why) = &tried.alone {
+                println!("# {pass} alone on {}: {why}", row.graph);
+            }
+            for (order, why) in &tried.wrong {
+                println!("# {} on {}: {why}", order.join(","), row.graph);
+            }
+        }
+    }
+}
