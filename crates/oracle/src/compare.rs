@@ -197,7 +197,10 @@ impl Tally {
                 worst = Some((place, excess));
             }
         }
-        if center.iter().any(|value| *value != center[0]) {
+        let mut numbers = center.iter().filter(|value| value.is_finite());
+        if let Some(first) = numbers.next()
+            && numbers.any(|value| value != first)
+        {
             self.compared.varying += center.len() as u64;
         }
         let Some((place, excess)) = worst else { return };
@@ -286,6 +289,7 @@ mod tests {
             others: vec![],
             nudged: vec![],
             precise: None,
+            constants: false,
             rounding: "f32",
         };
         let mut tally = Tally::new(1, Precision::Own);
@@ -319,10 +323,17 @@ mod tests {
     #[test]
     fn outputs_without_numbers_are_known() {
         let nan = array("f32", &[f32::NAN], f32::to_le_bytes);
-        let samples =
-            Samples { own: &nan, others: vec![], nudged: vec![], precise: None, rounding: "f32" };
+        let samples = Samples {
+            own: &nan,
+            others: vec![],
+            nudged: vec![],
+            precise: None,
+            constants: false,
+            rounding: "f32",
+        };
         let mut tally = Tally::new(1, Precision::Own);
         tally.add(&[Expected::of(&samples)], std::slice::from_ref(&nan));
         assert_eq!(tally.without_numbers(), [0]);
+        assert_eq!(tally.compared.varying, 0, "what is no number does not vary");
     }
 }

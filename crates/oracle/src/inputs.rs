@@ -14,8 +14,10 @@ pub enum Style {
     Typical,
     /// Some state zero, as at the beginning of training, and weights of many sizes.
     Beginning,
-    /// Typical floats, with ids from the end or past it, and integers at the ends of their range.
+    /// Typical floats, with ids from the end, and integers at the ends of their range.
     Edges,
+    /// Typical floats, with some ids past the end.
+    Beyond,
     /// Whole numbers, with many zeros and equal elements.
     Ties,
     /// Large floats, most masks on.
@@ -34,17 +36,18 @@ pub enum Style {
 
 impl Style {
     /// In the order in which they are tried.
-    pub const ALL: [Style; 10] = [
+    pub const ALL: [Style; 11] = [
         Style::Typical,
         Style::Beginning,
         Style::Edges,
         Style::Ties,
-        Style::Wide,
-        Style::Positive,
+        Style::Large,
         Style::Small,
+        Style::Positive,
+        Style::Beyond,
+        Style::Wide,
         Style::Equal,
         Style::Negative,
-        Style::Large,
     ];
 
     /// Whether many values are exactly equal, which is the point of it and which a nudge would undo.
@@ -111,14 +114,15 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck:
         return match style {
             // Ids repeat.
             Style::Ties => Fill::Integers { low: 0, high: high.min(2) },
-            // From the end, as programs in Python count, or past it; not all inputs at once, since one
-            // that is refused may hide the others.
-            Style::Edges if role.loop_bound => Fill::Integers { low: 0, high },
-            Style::Edges => match luck % 4 {
-                0 | 1 => Fill::Integers { low: -high - 1, high },
-                2 => Fill::Integers { low: 0, high: high + high / 2 + 1 },
-                _ => Fill::Integers { low: 0, high },
-            },
+            // From the end, as programs in Python count.
+            Style::Edges if !role.loop_bound => Fill::Integers { low: -high - 1, high },
+            // Not all inputs at once, since one that is refused may hide the others.
+            Style::Beyond if !role.loop_bound && luck % 4 != 3 => {
+                Fill::Integers { low: 0, high: high + high / 8 + 1 }
+            }
+            Style::Large | Style::Small | Style::Positive if !role.loop_bound && luck % 4 == 0 => {
+                Fill::Integers { low: -high - 1, high }
+            }
             Style::Equal => Fill::Constant((luck % (high as u64 + 1)) as f64),
             _ => Fill::Integers { low: 0, high },
         };
@@ -169,7 +173,7 @@ fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luc
         };
     }
     match style {
-        Style::Typical | Style::Edges => Fill::Uniform { low: -1.0, high: 1.0 },
+        Style::Typical | Style::Edges | Style::Beyond => Fill::Uniform { low: -1.0, high: 1.0 },
         Style::Beginning if is_state(signature, spec) && luck % 2 == 1 => Fill::Constant(0.0),
         // As weights are drawn, so that activations neither vanish nor saturate.
         Style::Beginning if spec.dims.len() > 1 => {

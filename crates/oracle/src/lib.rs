@@ -46,7 +46,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { trials: 5, seed: 0, reference: ReferenceKind::Auto }
+        Options { trials: 8, seed: 0, reference: ReferenceKind::Auto }
     }
 }
 

@@ -58,6 +58,9 @@ pub struct Samples<'a> {
     pub nudged: Vec<&'a Array>,
     /// In higher precision, if it could be had.
     pub precise: Option<&'a Array>,
+    /// Whether [`Samples::others`] are runs with constants moved, which is all that passes may do to a
+    /// program in higher precision.
+    pub constants: bool,
     /// The element type whose rounding is the least noise there is.
     pub rounding: &'a str,
 }
@@ -75,8 +78,8 @@ impl Expected {
         }
     }
 
-    /// Takes over what another precision knows. `share` is how much finer this one rounds: so much of
-    /// the other's noise is left where all terms cancel. And what turned there hangs on a decision.
+    /// Takes over what another precision knows: `share` of its noise, and what turned there hangs on a
+    /// decision here too.
     pub fn learn_from(&mut self, other: &Expected, share: f32) {
         let Expected::Near { unit, jumps, .. } = self else { return };
         let Expected::Near { unit: theirs, jumps: turned, .. } = other else { return };
@@ -196,9 +199,9 @@ fn near(samples: &Samples, element: &Element, floor: Format) -> Expected {
     for nudged in &samples.nudged {
         widen(&mut moved, &own, &values(nudged));
     }
-    // Where higher precision says how exact the program is, it need not be guessed from how much
-    // it hangs on its inputs; that only shows where it jumps.
-    if precise.is_none() {
+    // Where it is known how exact the program is, it need not be guessed from how much it hangs on its
+    // inputs; that only shows where it jumps.
+    if precise.is_none() && !samples.constants {
         widen(&mut noise, &vec![0.0; own.len()], &moved);
     }
     let usual = usual_noise(&center, &noise);
@@ -318,6 +321,7 @@ mod tests {
             others: vec![&other],
             nudged: vec![],
             precise: None,
+            constants: false,
             rounding: "f32",
         };
         match Expected::of(&samples) {
@@ -365,6 +369,7 @@ mod tests {
             others: vec![&other],
             nudged: vec![],
             precise: None,
+            constants: false,
             rounding: "s32",
         };
         let Expected::Exact { unstable, .. } = Expected::of(&samples) else { panic!("exact") };

@@ -63,11 +63,15 @@ impl Precise {
         Ok(Precise { ready: Ready { scratch, compiled }, decisions, moved })
     }
 
-    /// Outputs with inputs and constants moved by one unit in the last place.
-    pub fn run_moved(&mut self, inputs: &InputSet, nudge: u64) -> Result<Vec<Array>, EngineError> {
+    /// Outputs with constants moved by one unit in the last place, and inputs too if there is a nudge.
+    pub fn run_moved(
+        &mut self,
+        inputs: &InputSet,
+        nudge: Option<u64>,
+    ) -> Result<Vec<Array>, EngineError> {
         let compiled = self.moved.unwrap_or(self.ready.compiled);
         let scratch = &mut self.ready.scratch;
-        scratch.make_inputs(&compiled, &nudged(&widened(inputs), nudge))?;
+        scratch.make_inputs(&compiled, &InputSet { nudge, ..widened(inputs) })?;
         Ok(scratch.execute(&compiled, 1, true)?.1)
     }
 
@@ -113,7 +117,20 @@ pub fn side_by_side<A: Send, B>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -
     })
 }
 
-/// Whether an error says something of the program, and not of this machine.
+/// Whether an error says something of the program, and not of this machine or of what others did to
+/// the worker.
 pub fn is_about_the_program(error: &EngineError) -> bool {
-    matches!(error, EngineError::Refused { .. } | EngineError::Died { .. })
+    match error {
+        EngineError::Refused { .. } => true,
+        EngineError::Died { death, .. } => death.is_its_own(),
+        _ => false,
+    }
+}
+
+/// Once more where the worker ended through no fault of its own.
+pub fn twice<T>(mut work: impl FnMut() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    match work() {
+        Err(EngineError::Died { death, .. }) if !death.is_its_own() => work(),
+        result => result,
+    }
 }

@@ -1,5 +1,7 @@
 //! A program whose outputs others are compared with.
 
+use std::time::{Duration, Instant};
+
 use xla_gym_engine::{
     EngineError, Session,
     protocol::{Cost, Executor, FailureKind, InputSet, Observe, Signature},
@@ -9,7 +11,7 @@ use crate::{
     Options, ReferenceKind, Report, Verdict,
     compare::{Compared, Precision, Tally},
     inputs::too_large,
-    program::{Precise, Ready, is_about_the_program, side_by_side},
+    program::{Precise, Ready, is_about_the_program, side_by_side, twice},
     signature::{mismatch, obstacle},
     trials::{Runs, Trial},
 };
@@ -19,6 +21,9 @@ const INTERPRETER_SECONDS: f64 = 2.0;
 
 /// And it runs everything in higher precision where that takes less time than compiling.
 const INSTEAD_OF_COMPILING: f64 = 0.1;
+
+/// What it takes longer than this for two runs is compiled after all.
+const TOO_LONG: Duration = Duration::from_millis(600);
 
 /// A program, run on several kinds of inputs, with what it computes and how exactly.
 pub struct Reference {
@@ -75,7 +80,7 @@ impl Reference {
                 message: reason,
             });
         }
-        match Known::new(session, &signature, options, without) {
+        match twice(|| Known::new(session, &signature, options, without)) {
             Ok(known) => Ok(Reference { signature, state: Ok(known), kind }),
             Err(error @ EngineError::Refused { .. }) => {
                 unusable(signature, format!("the original does not run: {error}"))
@@ -137,7 +142,7 @@ impl Reference {
         if let Some(reason) = obstacle(&signature) {
             return Ok(Report::without_trials(Verdict::NotComparable { reason }));
         }
-        let report = match self.run(known, session, disable, first) {
+        let report = match twice(|| self.run(known, session, disable, first)) {
             Ok(report) => report,
             Err(error) if is_about_the_program(&error) => Report::rejected(error.to_string()),
             Err(error) => return Err(error),
@@ -349,14 +354,18 @@ impl Known {
             },
         );
         let mut runs = Runs { signature, work, own: own?, second, precise: None };
-        // What the interpreter does not take can still be compiled.
-        let (precise, executor) = match precise.and_then(|precise| runs.tried(precise)) {
-            Err(error) if is_about_the_program(&error) && executor == Executor::Interpreter => {
-                let scratch = session.scratch()?;
-                let compiled = Precise::new(scratch, true, Executor::Compiled, without);
-                (compiled.and_then(|precise| runs.tried(precise)), Executor::Compiled)
-            }
-            precise => (precise, executor),
+        let begin = Instant::now();
+        let tried = precise.and_then(|precise| runs.tried(precise));
+        // What the interpreter does not take, or only in the end, can still be compiled.
+        let unsuited = match &tried {
+            Ok(_) => begin.elapsed() > TOO_LONG && options.reference == ReferenceKind::Auto,
+            Err(error) => is_about_the_program(error),
+        };
+        let (precise, executor) = if unsuited && executor == Executor::Interpreter {
+            let compiled = Precise::new(session.scratch()?, true, Executor::Compiled, without);
+            (compiled.and_then(|precise| runs.tried(precise)), Executor::Compiled)
+        } else {
+            (tried, executor)
         };
         let mut notes = Vec::new();
         match precise {

@@ -1,5 +1,7 @@
 //! What a program computes on several kinds of inputs, and how exactly.
 
+use std::time::{Duration, Instant};
+
 use xla_gym_engine::{
     EngineError,
     protocol::{InputSet, Signature},
@@ -25,8 +27,12 @@ const LITTLE: [f64; 2] = [2e6, 5e5];
 /// But at most so many, unless more were asked for.
 const MOST: u32 = 48;
 
-/// How much finer than f32 the widest type rounds, with some room.
-const FINER: f32 = 1.0 / (1u32 << 26) as f32;
+/// And none are added once all of them have taken so long.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// This share of an element's noise in the program's own precision is its noise in higher precision at
+/// least: what the program itself loses (a small term beside a large one), passes may lose too.
+const KEPT: f32 = 1.0 / 16.0;
 
 /// After the trials that were asked for, so many other kinds of inputs are tried where decisions
 /// have fallen only one way, or outputs were no numbers.
@@ -79,7 +85,7 @@ impl Runs<'_> {
         if !self.is_random() {
             let inputs = inputs(self.signature, 0, 0, false);
             precise.run(&inputs, self.signature.outputs.len())?;
-            precise.run_moved(&inputs, 1)?;
+            precise.run_moved(&inputs, Some(1))?;
         }
         Ok(precise)
     }
@@ -114,7 +120,12 @@ impl Runs<'_> {
             _ if self.is_random() => (1, 0),
             trials => (trials.max((trials * self.times()).min(MOST)), MORE * self.times().min(4)),
         };
+        let begin = Instant::now();
         for trial in 0..trials + more {
+            // Estimates of work do not know how often loops turn.
+            if trial >= options.trials && begin.elapsed() > PATIENCE {
+                break;
+            }
             let wanted = trial < trials;
             let complete = sides.iter().all(|side| side[0] && side[1]);
             if !wanted && complete && telling.iter().all(|tells| *tells) {
@@ -194,9 +205,14 @@ impl Runs<'_> {
             || -> Result<_, EngineError> {
                 let Some(program) = precise else { return Ok(None) };
                 let (center, sides) = program.run(inputs, outputs)?;
+                // Inputs are the same for all programs, but passes round constants.
+                let constants = match nudges {
+                    0 => None,
+                    _ => Some(program.run_moved(inputs, None)?),
+                };
                 let moved: Result<Vec<_>, _> =
-                    (1..=nudges).map(|nudge| program.run_moved(inputs, nudge)).collect();
-                Ok(Some((center, moved?, sides)))
+                    (1..=nudges).map(|nudge| program.run_moved(inputs, Some(nudge))).collect();
+                Ok(Some((center, constants, moved?, sides)))
             },
         );
         let (own, moved, other) = compiled?;
@@ -217,32 +233,34 @@ impl Runs<'_> {
                     others: other.iter().filter_map(|arrays| arrays.get(output)).collect(),
                     nudged: moved.iter().filter_map(|arrays| arrays.get(output)).collect(),
                     precise: precise.as_ref().and_then(|(center, ..)| center.get(output)),
+                    constants: false,
                     rounding: spec(output),
                 };
                 Expected::of(&samples)
             })
             .collect();
-        let higher = precise.as_ref().map(|(center, moved, _)| {
+        let higher = precise.as_ref().map(|(center, constants, moved, _)| {
             (0..outputs.min(center.len()))
                 .map(|output| {
                     let samples = Samples {
                         own: &center[output],
-                        others: Vec::new(),
+                        others: constants.iter().filter_map(|arrays| arrays.get(output)).collect(),
                         nudged: moved.iter().filter_map(|arrays| arrays.get(output)).collect(),
                         precise: None,
+                        constants: constants.is_some(),
                         // Passes compute with constants, and round them.
                         rounding: "f32",
                     };
                     let mut higher = Expected::of(&samples);
                     if let Some(own) = expected.get(output) {
-                        higher.learn_from(own, FINER);
+                        higher.learn_from(own, KEPT);
                     }
                     higher
                 })
                 .collect()
         });
         let trial = Trial { inputs: inputs.clone(), own: expected, precise: higher };
-        Ok(Found { trial, sides: precise.map_or(Vec::new(), |(_, _, sides)| sides) })
+        Ok(Found { trial, sides: precise.map_or(Vec::new(), |(.., sides)| sides) })
     }
 }
 

@@ -94,7 +94,7 @@ def optimize(
     budget: int | None = 2000,
     seconds: float | None = None,
     seed: int = 0,
-    trials: int = 4,
+    trials: int = 8,
     coreset: bool = True,
     policy: str | os.PathLike[str] | None = "general",
     measure: float | None = None,
