@@ -24,7 +24,7 @@ use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict};
 use crate::{
     graphs,
     mutate::Mutants,
-    referee::{APART, Referee},
+    referee::{APART, Apart, Referee},
     spread::spread,
 };
 
@@ -104,6 +104,9 @@ enum Outcome {
     Rejected,
     /// Not told apart, and wrong.
     Missed,
+    /// Not told apart, and not the same, but on all inputs nearer to the original than the original's
+    /// own rounding.
+    WithinRounding,
     /// Not told apart, and nothing else tells it apart either.
     Equivalent,
     /// The original itself.
@@ -131,6 +134,9 @@ struct Row {
     /// The largest relative difference that the referee sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     referee: Option<f64>,
+    /// And the largest in units of the original's own rounding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    roundings: Option<f64>,
     /// The first difference, or why there is no answer.
     note: String,
     seconds: f64,
@@ -305,6 +311,7 @@ impl Lab<'_> {
             ten: None,
             heavy: None,
             referee: None,
+            roundings: None,
             note: note(&report),
             seconds: begin.elapsed().as_secs_f64(),
         };
@@ -395,7 +402,7 @@ impl Lab<'_> {
         };
         let ten = limited(TEN, INTERPRETER_SECONDS);
         let heavy = limited(HEAVY, INTERPRETER_SECONDS / 10.0);
-        let mut wrong = false;
+        let (mut wrong, mut seen) = (false, false);
         match ask(&mut original.ten, &mut original.session, ten, mutant) {
             Ok(report) => {
                 row.ten = Some(name(&report).to_owned());
@@ -405,10 +412,12 @@ impl Lab<'_> {
             Err(error) => notes.push(shorten(&error.to_string())),
         }
         match refer(&mut original.referee, &mut original.session, mutant) {
-            Ok((apart, place)) => {
-                row.referee = Some(apart);
-                notes.push(place);
-                wrong |= apart > APART;
+            Ok(apart) => {
+                row.referee = Some(apart.relative);
+                row.roundings = Some(apart.roundings);
+                notes.push(apart.place);
+                seen |= apart.relative > APART;
+                wrong |= seen && apart.roundings > 1.0;
             }
             Err(error) => notes.push(shorten(&error.to_string())),
         }
@@ -424,6 +433,8 @@ impl Lab<'_> {
         }
         if wrong {
             row.outcome = Outcome::Missed;
+        } else if seen {
+            row.outcome = Outcome::WithinRounding;
         }
         notes.retain(|note| !note.is_empty());
         row.note = notes.join("; ");
@@ -455,7 +466,7 @@ fn refer(
     slot: &mut Option<Referee>,
     original: &mut Session,
     mutant: &mut Session,
-) -> Result<(f64, String), EngineError> {
+) -> Result<Apart, EngineError> {
     let referee = match slot {
         Some(referee) => referee,
         slot => slot.insert(Referee::new(original)?),
@@ -510,6 +521,7 @@ struct Group {
     unclear: usize,
     /// Of the missed, those that 10 trials with both references tell apart.
     ten: usize,
+    within: usize,
     equivalent: usize,
     invalid: usize,
 }
@@ -529,17 +541,20 @@ impl Group {
                     .is_some_and(|ten| matches!(ten, "different" | "other-signature" | "rejected"));
                 self.ten += usize::from(told);
             }
+            Outcome::WithinRounding => self.within += 1,
             Outcome::Equivalent => self.equivalent += 1,
             Outcome::Invalid => self.invalid += 1,
             Outcome::Original => {}
         }
     }
 
-    /// What share of wrong programs is told apart, by default and with 10 trials and both.
-    fn scores(&self) -> [f64; 2] {
+    /// What share of wrong programs is told apart, by default and with 10 trials and both; and by
+    /// default, if what is within rounding counts as wrong.
+    fn scores(&self) -> [f64; 3] {
         let told = self.killed + self.rejected;
-        let wrong = (self.mutants - self.equivalent).max(1) as f64;
-        [told as f64 / wrong, (told + self.ten) as f64 / wrong]
+        let wrong = (told + self.missed).max(1) as f64;
+        let strict = (told + self.missed + self.within).max(1) as f64;
+        [told as f64 / wrong, (told + self.ten) as f64 / wrong, told as f64 / strict]
     }
 }
 
@@ -560,25 +575,27 @@ fn print(rows: &[Row]) {
         all.add(row);
     }
     println!(
-        "| kind | mutants | killed | rejected | missed | of those unclear | equivalent | no mutant |"
+        "| kind | mutants | killed | rejected | missed | of those unclear | within rounding | equivalent | no mutant |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for (kind, group) in kinds.iter().map(|(kind, group)| (*kind, group)).chain([("all", &all)]) {
         println!(
-            "| {kind} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {kind} | {} | {} | {} | {} | {} | {} | {} | {} |",
             group.mutants,
             group.killed,
             group.rejected,
             group.missed,
             group.unclear,
+            group.within,
             group.equivalent,
             group.invalid
         );
     }
-    let [score, ten] = all.scores();
+    let [score, ten, strict] = all.scores();
     println!(
         "\n{} mutants of {originals} graphs, {} kinds, {:.0} s of work.\n\
-         Score: {score:.4} by default, {ten:.4} with 10 trials and both references.",
+         Score: {score:.4} by default, {ten:.4} with 10 trials and both references; {strict:.4} if what is\n\
+         nearer to the original than its own rounding counted as wrong too.",
         all.mutants,
         kinds.values().filter(|group| group.mutants > 0).count(),
         seconds

@@ -31,8 +31,27 @@ const ROUNDING: f64 = 1e-11;
 /// What the original computes.
 pub struct Referee {
     signature: Signature,
-    /// Inputs, outputs, and whether the inputs are beyond what the oracle tries.
-    runs: Vec<(InputSet, Vec<Array>, bool)>,
+    runs: Vec<Run>,
+}
+
+/// On one set of inputs.
+struct Run {
+    inputs: InputSet,
+    outputs: Vec<Array>,
+    /// How far the original as compiled is from that, at most, in each output.
+    rounding: Vec<f64>,
+    /// Whether the inputs are beyond what the oracle tries.
+    beyond: bool,
+}
+
+/// The largest difference that was seen.
+pub struct Apart {
+    /// Relative to the element.
+    pub relative: f64,
+    /// In units of the largest error that the original makes by rounding in the same output.
+    pub roundings: f64,
+    /// Where the first of these is.
+    pub place: String,
 }
 
 struct Precise {
@@ -65,6 +84,8 @@ impl Referee {
     pub fn new(session: &mut Session) -> Result<Referee, EngineError> {
         let signature = session.signature()?;
         let mut precise = Precise::new(session, &signature)?;
+        let mut scratch = session.scratch()?;
+        let mut own = Precise { compiled: scratch.compile(&[])?, scratch };
         let mut runs = Vec::new();
         for trial in 0..ROUNDS * KINDS {
             let (round, style) = (trial / KINDS, trial % KINDS);
@@ -72,6 +93,7 @@ impl Referee {
             if round == 1 {
                 go_beyond(&mut inputs, &signature);
             }
+            let narrow = inputs.clone();
             if signature.can_be_promoted {
                 for input in &mut inputs.inputs {
                     input.held_as = match input.dtype.as_str() {
@@ -82,7 +104,13 @@ impl Referee {
                 }
             }
             match precise.run(&inputs) {
-                Ok(outputs) => runs.push((inputs, outputs, round == 1)),
+                Ok(outputs) => {
+                    let rounding = match own.run(&narrow) {
+                        Ok(rounded) => outputs.iter().zip(&rounded).map(largest_error).collect(),
+                        Err(_) => vec![0.0; outputs.len()],
+                    };
+                    runs.push(Run { inputs, outputs, rounding, beyond: round == 1 });
+                }
                 // Some inputs may be too much for a program; its worker is then gone.
                 Err(EngineError::Refused { .. } | EngineError::Died { .. }) => {
                     precise = Precise::new(session, &signature)?;
@@ -93,24 +121,36 @@ impl Referee {
         Ok(Referee { signature, runs })
     }
 
-    /// The largest relative difference of any element, with where it is.
-    pub fn difference(&self, session: &mut Session) -> Result<(f64, String), EngineError> {
+    /// The largest difference of any element.
+    pub fn difference(&self, session: &mut Session) -> Result<Apart, EngineError> {
         let mut precise = Precise::new(session, &self.signature)?;
-        let mut worst = (0.0, String::new());
-        for (inputs, expected, beyond) in &self.runs {
-            let outputs = precise.run(inputs)?;
-            for (number, (a, b)) in expected.iter().zip(&outputs).enumerate() {
-                if let Some((apart, element, a, b)) = largest_difference(a, b)
-                    && apart > worst.0
-                {
-                    let beyond = if *beyond { ", beyond bounds" } else { "" };
-                    let place = format!("output {number} [{element}]: {a:e} {b:e}{beyond}");
-                    worst = (apart, place);
+        let mut worst = Apart { relative: 0.0, roundings: 0.0, place: String::new() };
+        for run in &self.runs {
+            let outputs = precise.run(&run.inputs)?;
+            let pairs = run.outputs.iter().zip(&outputs).zip(&run.rounding);
+            for (number, ((a, b), rounding)) in pairs.enumerate() {
+                let Some((apart, element, x, y)) = largest_difference(a, b) else { continue };
+                let roundings = match rounding {
+                    _ if apart == f64::MAX => f64::MAX,
+                    rounding => (largest_error((a, b)) / rounding).min(f64::MAX),
+                };
+                worst.roundings = worst.roundings.max(roundings);
+                if apart > worst.relative {
+                    let beyond = if run.beyond { ", beyond bounds" } else { "" };
+                    worst.relative = apart;
+                    worst.place = format!("output {number} [{element}]: {x:e} {y:e}{beyond}");
                 }
             }
         }
         Ok(worst)
     }
+}
+
+/// The largest difference between numbers.
+fn largest_error((a, b): (&Array, &Array)) -> f64 {
+    let values = |array: &Array| xla_gym_arrays::Element::of(&array.dtype).values(&array.bytes);
+    let pairs = values(a).into_iter().zip(values(b));
+    pairs.map(|(a, b)| (a - b).abs()).filter(|error| error.is_finite()).fold(0.0, f64::max)
 }
 
 /// What programs define and the oracle does not ask for: indices below zero and beyond the end,

@@ -91,12 +91,9 @@ struct Tried {
     sound: u32,
     /// After how many it failed: the compiler refused, crashed or took too long.
     failed: u32,
-    /// Orders after which outputs were no longer equal, the pass itself last, with what was seen.
+    /// Orders after which outputs were no longer found equal, the pass itself last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    wrong: Vec<(Vec<String>, String)>,
-    /// The same where nobody can say.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    unclear: Vec<(Vec<String>, String)>,
+    not_equal: Vec<(Vec<String>, Finding)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,9 +103,13 @@ enum Finding {
     #[default]
     Unchanged,
     Equal,
-    /// Outputs differ, or the compiler no longer takes the program.
+    /// Outputs differ.
     Wrong(String),
+    /// The compiler no longer takes the program.
+    Rejected(String),
+    /// Nobody can say.
     Unclear(String),
+    /// The pass was refused, crashed or took too long.
     Failed,
 }
 
@@ -235,11 +236,8 @@ impl Judge<'_> {
             let guilty = taken[wrong - 1];
             let names: Vec<String> =
                 taken[..wrong].iter().map(|pass| self.engine.pass_name(*pass).to_owned()).collect();
-            match self.compare(&taken[..wrong])? {
-                Finding::Unclear(why) => self.tried(row, guilty).unclear.push((names, why)),
-                Finding::Wrong(why) => self.tried(row, guilty).wrong.push((names, why)),
-                other => self.tried(row, guilty).unclear.push((names, format!("{other:?}"))),
-            }
+            let found = self.compare(&taken[..wrong])?;
+            self.tried(row, guilty).not_equal.push((names, found));
             // The same walk without it.
             taken.truncate(wrong - 1);
             proven = taken.len();
@@ -274,6 +272,7 @@ impl Judge<'_> {
             Ok(report) => match &report.verdict {
                 Verdict::Equal => Finding::Equal,
                 Verdict::NotComparable { reason } => Finding::Unclear(reason.clone()),
+                Verdict::Rejected { reason } => Finding::Rejected(reason.clone()),
                 _ => Finding::Wrong(report.summary()),
             },
             Err(EngineError::Refused { message, .. }) => Finding::Unclear(message),
@@ -302,41 +301,73 @@ fn read(path: &Path) -> Result<Vec<Row>> {
         .collect()
 }
 
+/// How often each thing was found.
+#[derive(Default)]
+struct Found {
+    changed: usize,
+    wrong: usize,
+    rejected: usize,
+    unclear: usize,
+}
+
+impl Found {
+    fn add(&mut self, finding: &Finding) {
+        self.changed += usize::from(!matches!(finding, Finding::Unchanged | Finding::Failed));
+        match finding {
+            Finding::Wrong(_) => self.wrong += 1,
+            Finding::Rejected(_) => self.rejected += 1,
+            Finding::Unclear(_) => self.unclear += 1,
+            Finding::Equal | Finding::Unchanged | Finding::Failed => {}
+        }
+    }
+}
+
 fn print(rows: &[Row], engine: &Engine) {
     let usable: Vec<&Row> = rows.iter().filter(|row| row.unusable.is_none()).collect();
     println!(
-        "# {} graphs; alone: on how many a pass changes something, and of these on how many outputs are\n\
-         # wrong or cannot be compared; after: the same over all random prefixes.\n\
-         pass\talone\twrong\tunclear\tfailed\tafter\twrong\tunclear\tfailed\tverdict",
+        "# {} graphs. Alone: on how many the pass changes something, and of these how often outputs are wrong, the\n\
+         # compiler no longer takes the program, or nobody can say. After: the same over all random prefixes.\n\
+         # Failed: how often the pass itself was refused, crashed or took too long.\n\
+         pass\talone\twrong\trejected\tunclear\tafter\twrong\trejected\tunclear\tfailed\tverdict",
         usable.len()
     );
     for pass in &engine.hello().passes {
         let tried: Vec<&Tried> =
             usable.iter().filter_map(|row| row.passes.get(&pass.name)).collect();
-        let alone = |wanted: fn(&Finding) -> bool| {
-            tried.iter().filter(|tried| wanted(&tried.alone)).count()
+        let (mut alone, mut after) = (Found::default(), Found::default());
+        let mut failed = 0;
+        for tried in &tried {
+            alone.add(&tried.alone);
+            after.changed += tried.sound as usize;
+            tried.not_equal.iter().for_each(|(_, found)| after.add(found));
+            failed += tried.failed as usize + usize::from(tried.alone == Finding::Failed);
+        }
+        let is = |wanted: fn(&Finding) -> bool| {
+            let any = |tried: &&&Tried| {
+                wanted(&tried.alone) || tried.not_equal.iter().any(|(_, found)| wanted(found))
+            };
+            tried.iter().filter(any).count()
         };
-        let wrong = alone(|found| matches!(found, Finding::Wrong(_)));
-        let unclear = alone(|found| matches!(found, Finding::Unclear(_)));
-        let changed = alone(|found| *found == Finding::Equal) + wrong + unclear;
-        let failed = alone(|found| *found == Finding::Failed);
-        let sum = |count: fn(&Tried) -> usize| tried.iter().map(|t| count(t)).sum::<usize>();
-        let (later, doubts) = (sum(|t| t.wrong.len()), sum(|t| t.unclear.len()));
-        let after = sum(|t| t.sound as usize) + later + doubts;
-        let graphs = tried
-            .iter()
-            .filter(|t| matches!(t.alone, Finding::Wrong(_)) || !t.wrong.is_empty())
-            .count();
-        let verdict = match graphs {
+        let wrong = is(|found| matches!(found, Finding::Wrong(_)));
+        let rejected = is(|found| matches!(found, Finding::Rejected(_)));
+        let verdict = match (wrong, rejected) {
             _ if pass.after_layout => "not tried: only after layouts are chosen".to_owned(),
-            0 if changed + after == 0 => "not applicable".to_owned(),
-            0 => "sound".to_owned(),
-            graphs => format!("unsound on {graphs}"),
+            (0, 0) if alone.changed + after.changed == 0 => "not applicable".to_owned(),
+            (0, 0) => "sound".to_owned(),
+            (0, rejected) => format!("sound, but rejected on {rejected}"),
+            (wrong, _) => format!("unsound on {wrong}"),
         };
         println!(
-            "{}\t{changed}\t{wrong}\t{unclear}\t{failed}\t{after}\t{later}\t{doubts}\t{}\t{verdict}",
+            "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{failed}\t{verdict}",
             pass.name,
-            sum(|t| t.failed as usize)
+            alone.changed,
+            alone.wrong,
+            alone.rejected,
+            alone.unclear,
+            after.changed,
+            after.wrong,
+            after.rejected,
+            after.unclear,
         );
     }
     for row in rows.iter().filter(|row| row.unusable.is_some()) {
@@ -347,8 +378,10 @@ fn print(rows: &[Row], engine: &Engine) {
             if let Finding::Wrong(why) = &tried.alone {
                 println!("# {pass} alone on {}: {why}", row.graph);
             }
-            for (order, why) in &tried.wrong {
-                println!("# {} on {}: {why}", order.join(","), row.graph);
+            for (order, found) in &tried.not_equal {
+                if let Finding::Wrong(why) = found {
+                    println!("# {} on {}: {why}", order.join(","), row.graph);
+                }
             }
         }
     }

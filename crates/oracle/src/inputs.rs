@@ -117,7 +117,7 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck:
             // From the end, as programs in Python count.
             Style::Edges if !role.loop_bound => Fill::Integers { low: -high - 1, high },
             // Not all inputs at once, since one that is refused may hide the others.
-            Style::Beyond if !role.loop_bound && luck % 4 != 3 => {
+            Style::Beyond if !role.loop_bound && (luck % 4 != 3 || is_alone(signature)) => {
                 Fill::Integers { low: 0, high: high + high / 8 + 1 }
             }
             Style::Large | Style::Small | Style::Positive if !role.loop_bound && luck % 4 == 0 => {
@@ -188,8 +188,16 @@ fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luc
         Style::Small => Fill::Uniform { low: -0.01, high: 0.01 },
         Style::Equal => Fill::Constant([0.0, 1.0, -0.5][(luck % 3) as usize]),
         Style::Negative => Fill::Uniform { low: -2.0, high: -0.05 },
-        Style::Large => Fill::Scales { low: 0.0, high: 9.0, signed: luck % 2 == 1 },
+        Style::Large => match luck % 3 {
+            0 => Fill::Uniform { low: -300.0, high: -1.0 },
+            signed => Fill::Scales { low: 0.0, high: 9.0, signed: signed == 1 },
+        },
     }
+}
+
+/// Whether only one input has ids.
+fn is_alone(signature: &Signature) -> bool {
+    signature.inputs.iter().filter(|spec| spec.role.index_bound.is_some()).count() == 1
 }
 
 /// Whether an input may be what an output becomes in the next step: weights and an optimiser's

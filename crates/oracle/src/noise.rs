@@ -375,4 +375,46 @@ mod tests {
         let Expected::Exact { unstable, .. } = Expected::of(&samples) else { panic!("exact") };
         assert_eq!(unstable, [false, true, false]);
     }
+
+    #[test]
+    fn what_turns_in_its_own_precision_is_not_trusted_in_a_higher_one() {
+        let near = |turned: bool| Expected::Near {
+            center: vec![1.0, 1.0],
+            unit: vec![1e-3, 1e-6],
+            jumps: if turned { vec![true, false] } else { vec![] },
+            noise: 0.0,
+        };
+        let mut higher = Expected::Near {
+            center: vec![1.0, 1.0],
+            unit: vec![1e-9, 1e-9],
+            jumps: vec![],
+            noise: 0.0,
+        };
+        higher.learn_from(&near(false), 0.5);
+        let Expected::Near { unit, jumps, .. } = &higher else { panic!("near") };
+        assert_eq!((unit, jumps), (&vec![5e-4, 5e-7], &vec![]));
+        higher.learn_from(&near(true), 0.5);
+        let Expected::Near { unit, jumps, .. } = &higher else { panic!("near") };
+        assert_eq!((unit[0], jumps), (1e-3, &vec![true, false]));
+    }
+
+    #[test]
+    fn a_number_that_is_the_same_on_all_inputs_says_nothing() {
+        let zero = f32s(&[0.0]);
+        let samples = Samples {
+            own: &zero,
+            others: vec![],
+            nudged: vec![],
+            precise: None,
+            constants: false,
+            rounding: "f32",
+        };
+        let expected = Expected::of(&samples);
+        let mut seen = Vec::new();
+        expected.collect(&mut seen);
+        expected.collect(&mut seen);
+        assert!(!expected.tells(&seen));
+        seen.push(1.0);
+        assert!(expected.tells(&seen));
+    }
 }

@@ -27,12 +27,16 @@ const LITTLE: [f64; 2] = [2e6, 5e5];
 /// But at most so many, unless more were asked for.
 const MOST: u32 = 48;
 
-/// And none are added once all of them have taken so long.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// And none are added once all of them have taken so long; five times that while an output has been the
+/// same on all of them.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// This share of an element's noise in the program's own precision is its noise in higher precision at
 /// least: what the program itself loses (a small term beside a large one), passes may lose too.
 const KEPT: f32 = 1.0 / 16.0;
+
+/// The same where some of it is the rounding of narrow types, of which higher precision knows nothing.
+const KEPT_NARROW: f32 = 1.0 / 4096.0;
 
 /// After the trials that were asked for, so many other kinds of inputs are tried where decisions
 /// have fallen only one way, or outputs were no numbers.
@@ -123,7 +127,8 @@ impl Runs<'_> {
         let begin = Instant::now();
         for trial in 0..trials + more {
             // Estimates of work do not know how often loops turn.
-            if trial >= options.trials && begin.elapsed() > PATIENCE {
+            let patience = if telling.iter().all(|tells| *tells) { 1 } else { 5 };
+            if trial >= options.trials && begin.elapsed() > patience * PATIENCE {
                 break;
             }
             let wanted = trial < trials;
@@ -253,7 +258,8 @@ impl Runs<'_> {
                     };
                     let mut higher = Expected::of(&samples);
                     if let Some(own) = expected.get(output) {
-                        higher.learn_from(own, KEPT);
+                        let narrow = self.signature.narrow_floats;
+                        higher.learn_from(own, if narrow { KEPT_NARROW } else { KEPT });
                     }
                     higher
                 })

@@ -134,6 +134,25 @@ const PAIRS: &[(&str, &str)] = &[
         ROOT r = f32[1,8] reduce-window(x, z), window={size=1x[3|5] pad=0_0x[1_1|2_2]}, to_apply=sum }"),
     ("a dilated convolution", "ENTRY e { x = f32[1,8,1] parameter(0)  k = f32[3,1,1] parameter(1)
         ROOT r = f32[1,8,1] convolution(x, k), window={size=3 pad=[1_1|2_2] rhs_dilate=[1|2]}, dim_labels=b0f_0io->b0f }"),
+    // What seeded mutants of real programs slipped through by.
+    ("a gain beyond a hundred", "ENTRY e { x = f32[] parameter(0)  y = f32[] parameter(1)  c = f32[] constant(100)
+        g = f32[] subtract(x, c)  z = f32[] constant(0)  m = f32[] maximum(g, z)  k = f32[] constant([1|1.01])
+        e = f32[] multiply(y, k)  ROOT r = f32[] multiply(m, e) }"),
+    ("ids that count from the end", "ENTRY e { x = f32[64,4] parameter(0)  i = s32[2,3] parameter(1)  z = s32[] constant(0)
+        bz = s32[2,3] broadcast(z), dimensions={}  l = pred[2,3] compare(i, bz), direction=LT  n = s32[] constant([64|65])
+        bn = s32[2,3] broadcast(n), dimensions={}  a = s32[2,3] add(i, bn)  s = s32[2,3] select(l, a, i)
+        ROOT r = f32[2,3,4] gather(x, s), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,4} }"),
+    ("ids past the end", "ENTRY e { x = f32[64,4] parameter(0)  i = s32[6] parameter(1)  c = s32[] constant(63)
+        b = s32[6] broadcast(c), dimensions={}  l = pred[6] compare(i, b), direction=LE
+        g = f32[6,4] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}
+        w = pred[6,4] broadcast(l), dimensions={0}  f = f32[] constant([nan|0])  bf = f32[6,4] broadcast(f), dimensions={}
+        ROOT r = f32[6,4] select(w, g, bf) }"),
+    ("a softmax without its maximum", "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+        max { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] maximum(a, b) }
+        ENTRY e { x = f32[8,16] parameter(0)  i = f32[] constant(-inf)  m = f32[8] reduce(x, i), dimensions={1}, to_apply=max
+        b = f32[8,16] broadcast(m), dimensions={0}  d = f32[8,16] subtract(x, b)  p = f32[8,16] exponential([d|x])
+        z = f32[] constant(0)  t = f32[8] reduce(p, z), dimensions={1}, to_apply=add  w = f32[8,16] broadcast(t), dimensions={0}
+        ROOT r = f32[8,16] divide(p, w) }"),
 ];
 
 fn engine() -> Engine {

@@ -244,6 +244,7 @@ fn a_training_step_is_compared_on_finite_numbers() {
     let reference = Reference::new(&mut start, options, &without()).unwrap();
     let report = reference.compare(&mut result, &[]).unwrap();
     assert!(report.is_equal(), "{report:?}");
-    assert!(report.elements > 10_000 && report.non_finite == 0, "{report:?}");
+    // Ids past the end, tried because comparisons with the end fell one way, give no numbers.
+    assert!(report.compared.finite > 100_000, "{report:?}");
     assert!(report.higher_precision && report.accuracy.is_some(), "{report:?}");
 }
