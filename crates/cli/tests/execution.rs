@@ -27,11 +27,13 @@ fn check_finds_equal_programs() {
     let file = mlp("hlo");
     home.run(&["run", &file, "-p", "call-inliner,algsimp,reshape-mover,cse", "-o", "b.pb"])
         .expect(0);
-    home.run(&["check", &file, "b.pb"]).expect(0).prints(&["equal on 4 sets of inputs"]);
+    home.run(&["check", &file, "b.pb"]).expect(0).prints(&["equal on ", " sets of inputs"]);
     let report = home.json(&["check", &file, "b.pb", "--trials", "5", "--seed", "9"]);
     assert_eq!(report["verdict"], "equal");
-    assert_eq!(report["trials"], 5);
-    assert_eq!(report["elements"], 5 * 8 * 10);
+    // A small program gets more.
+    let trials = report["trials"].as_u64().unwrap();
+    assert!(trials >= 5, "{report}");
+    assert_eq!(report["elements"], trials * 8 * 10);
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn score_compares_with_xla() {
 fn score_prints_a_table() {
     let home = Home::new();
     let text = home.run(&["score", &mlp("hlo"), "-p", "algsimp,dce", "--normalise"]).expect(0);
-    text.prints(&["operations: order", "kernels: ", "verifier accepts", "equal on 4 sets"]);
+    text.prints(&["operations: order", "kernels: ", "verifier accepts", "equal on "]);
     let quick = home.run(&["score", &mlp("hlo"), "-p", "dce", "--no-check"]).expect(0);
     assert!(!quick.stdout.contains("Outputs"), "{quick:#?}");
 }

@@ -202,13 +202,13 @@ impl Judge<'_> {
         loop {
             let mut session = self.after(&taken)?;
             for &pass in &rest {
-                let mut next = session.fork()?;
-                match next.apply(pass, Observe::COUNTS) {
+                match session.apply(pass, Observe::COUNTS) {
                     Ok(applied) if applied.changed => {
                         let counts = applied.observation.counts.unwrap_or_default();
                         if counts.instructions <= most {
                             taken.push(pass);
-                            session = next;
+                        } else {
+                            session = self.after(&taken)?;
                         }
                     }
                     Ok(_) => {}

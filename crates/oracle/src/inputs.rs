@@ -69,12 +69,19 @@ pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: bool) -> Input
         let luck = mix(seed ^ mix(place as u64 + 0x51ed));
         let own = Style::ALL[(mix(luck) % Style::ALL.len() as u64) as usize];
         let style = Style::of_trial(trial).unwrap_or(own);
-        Input {
-            dtype: spec.dtype.clone(),
-            dims: spec.dims.clone(),
-            fill: fill(signature, spec, style, calm, luck),
-            held_as: None,
+        let mut fill = fill(signature, spec, style, calm, luck);
+        let number = spec.dims.iter().product::<i64>() == 1
+            && matches!(Element::of(&spec.dtype).kind, Kind::Float(_));
+        // One number says little in a trial, so its size varies most.
+        if Style::of_trial(trial).is_none()
+            && number
+            && !calm
+            && !spec.role.positive
+            && luck % 2 == 0
+        {
+            fill = Fill::Scales { low: -6.0, high: 9.0, signed: luck % 8 == 0 };
         }
+        Input { dtype: spec.dtype.clone(), dims: spec.dims.clone(), fill, held_as: None }
     };
     let inputs = signature.inputs.iter().enumerate().map(input).collect();
     InputSet { seed, nudge: None, inputs }
@@ -190,7 +197,7 @@ fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luc
         Style::Negative => Fill::Uniform { low: -2.0, high: -0.05 },
         Style::Large => match luck % 3 {
             0 => Fill::Uniform { low: -300.0, high: -1.0 },
-            signed => Fill::Scales { low: 0.0, high: 9.0, signed: signed == 1 },
+            signed => Fill::Scales { low: 4.0, high: 9.0, signed: signed == 1 },
         },
     }
 }
