@@ -77,9 +77,9 @@ pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: bool) -> Input
             && number
             && !calm
             && !spec.role.positive
-            && luck % 2 == 0
+            && luck.is_multiple_of(2)
         {
-            fill = Fill::Scales { low: -6.0, high: 9.0, signed: luck % 8 == 0 };
+            fill = Fill::Scales { low: -6.0, high: 9.0, signed: luck.is_multiple_of(8) };
         }
         Input { dtype: spec.dtype.clone(), dims: spec.dims.clone(), fill, held_as: None }
     };
@@ -127,7 +127,9 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck:
             Style::Beyond if !role.loop_bound && (luck % 4 != 3 || is_alone(signature)) => {
                 Fill::Integers { low: 0, high: high + high / 8 + 1 }
             }
-            Style::Large | Style::Small | Style::Positive if !role.loop_bound && luck % 4 == 0 => {
+            Style::Large | Style::Small | Style::Positive
+                if !role.loop_bound && luck.is_multiple_of(4) =>
+            {
                 Fill::Integers { low: -high - 1, high }
             }
             Style::Equal => Fill::Constant((luck % (high as u64 + 1)) as f64),

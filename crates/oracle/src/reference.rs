@@ -186,7 +186,8 @@ impl Reference {
                     None => Ok(false),
                 },
             );
-            (found?, also?);
+            found?;
+            also?;
             precise
         };
         if precise.is_none() {
