@@ -4,12 +4,12 @@ use std::{
     collections::{BTreeMap, HashSet},
     fs::File,
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{EngineConfig, on_all_cores};
@@ -19,7 +19,7 @@ use xla_gym_oracle::Verdict;
 use xla_gym_score::Ratio;
 use xla_gym_search::{Budget, Method};
 
-use crate::graphs;
+use crate::{graphs, rows::read_rows};
 
 /// What `optimize` is worth: order ratio, legal ratio and kernels on many graphs, methods side by
 /// side at equal budgets.
@@ -113,7 +113,7 @@ impl Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let mut rows = read(&args.output)?;
+    let mut rows = read_rows(&args.output)?;
     if args.only_table {
         print(&rows);
         return Ok(());
@@ -155,23 +155,9 @@ pub fn run(args: Args) -> Result<()> {
         Ok::<(), anyhow::Error>(())
     })?;
     bar.finish_and_clear();
-    rows = read(&args.output)?;
+    rows = read_rows(&args.output)?;
     print(&rows);
     Ok(())
-}
-
-fn read(path: &Path) -> Result<Vec<Row>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(path)?;
-    text.lines()
-        .enumerate()
-        .map(|(line, text)| {
-            serde_json::from_str(text)
-                .with_context(|| format!("{}, line {}", path.display(), line + 1))
-        })
-        .collect()
 }
 
 fn evaluate(

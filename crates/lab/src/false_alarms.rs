@@ -4,12 +4,12 @@ use std::{
     collections::HashSet,
     fs::File,
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Mutex, PoisonError},
     time::Instant,
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{
@@ -18,7 +18,7 @@ use xla_gym_engine::{
 };
 use xla_gym_oracle::{Options, ReferenceKind};
 
-use crate::graphs;
+use crate::{graphs, rows::read_rows};
 
 /// Every graph beside what XLA's own pipeline makes of it, before layouts are chosen: how often the
 /// oracle raises a false alarm, what it cannot compare and why, and what it costs.
@@ -82,7 +82,8 @@ pub fn run(args: Args) -> Result<()> {
     let mut seen = HashSet::new();
     programs.retain(|program| size(program) <= args.up_to && seen.insert(program.name()));
     programs.sort_by_key(size);
-    let done: HashSet<String> = read(&args.output)?.into_iter().map(|row| row.graph).collect();
+    let done: HashSet<String> =
+        read_rows::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
     let programs: Vec<Benchmark> = programs
         .into_iter()
         .step_by(args.every.max(1))
@@ -114,18 +115,8 @@ pub fn run(args: Args) -> Result<()> {
         anyhow::Ok(())
     })?;
     bar.finish_and_clear();
-    print(&read(&args.output)?);
+    print(&read_rows(&args.output)?);
     Ok(())
-}
-
-fn read(path: &Path) -> Result<Vec<Row>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(path)?;
-    text.lines()
-        .map(|line| serde_json::from_str(line).with_context(|| path.display().to_string()))
-        .collect()
 }
 
 fn compare(engine: &Engine, program: &Benchmark, size: u64, args: &Args) -> Result<Row> {

@@ -23,6 +23,7 @@ mod overhead;
 mod pass_table;
 mod recheck;
 mod referee;
+mod rows;
 mod search;
 mod soundness;
 mod speed;

@@ -4,12 +4,12 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs::{File, OpenOptions},
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Mutex, PoisonError},
     time::Instant,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -19,12 +19,13 @@ use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source, on_all_cores,
     protocol::{Fingerprint, Form, Limits, Observe, PipelineOptions},
 };
-use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict};
+use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, interpreter_seconds};
 
 use crate::{
     graphs,
     mutate::Mutants,
     referee::{APART, Apart, Referee},
+    rows::read_rows,
     spread::spread,
 };
 
@@ -143,11 +144,11 @@ struct Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let rows = read(&args.output)?;
+    let rows = read_rows(&args.output)?;
     if !args.only_table {
         measure(&args, &rows)?;
     }
-    print(&read(&args.output)?);
+    print(&read_rows(&args.output)?);
     Ok(())
 }
 
@@ -229,26 +230,6 @@ fn with_quotas(programs: Vec<Benchmark>, args: &Args) -> Vec<(Benchmark, usize)>
         .collect()
 }
 
-/// Rows of an earlier run. A last line that was cut off is dropped, in the file too.
-fn read(path: &Path) -> Result<Vec<Row>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(path)?;
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    if whole < text.len() {
-        OpenOptions::new().write(true).open(path)?.set_len(whole as u64)?;
-    }
-    text[..whole]
-        .lines()
-        .enumerate()
-        .map(|(line, text)| {
-            serde_json::from_str(text)
-                .with_context(|| format!("{}, line {}", path.display(), line + 1))
-        })
-        .collect()
-}
-
 /// A graph and all that its mutants are held against; the heavier things once they are needed.
 struct Original {
     session: Session,
@@ -283,7 +264,7 @@ impl Lab<'_> {
         let reference = xla_gym_score::reference(&mut session, options)?;
         let cost = session.observe(Observe::COST)?.cost;
         let interpreter_seconds = match cost {
-            Some(Ok(cost)) => cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7,
+            Some(Ok(cost)) => interpreter_seconds(&cost),
             _ => f64::INFINITY,
         };
         let optimised = optimised(&mut session);

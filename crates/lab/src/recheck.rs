@@ -20,7 +20,7 @@ use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_optimize::Coreset;
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
 
-use crate::graphs;
+use crate::{graphs, rows::read_rows};
 
 /// Whether orders in files compute what they should: each is replayed, run beside the program as
 /// emitted, and compared.
@@ -133,11 +133,11 @@ pub fn run(args: Args) -> Result<()> {
         (file, line, order.part.to_owned(), order.fingerprint())
     };
     let mut known: HashMap<Key, Checked> =
-        read(&path)?.into_iter().map(|checked| (checked.key(), checked)).collect();
+        read_rows::<Checked>(&path)?.into_iter().map(|checked| (checked.key(), checked)).collect();
     let missing: Vec<&Order> =
         orders.iter().filter(|order| !known.contains_key(&key(order))).collect();
     check(&args, &missing, &path)?;
-    known.extend(read(&path)?.into_iter().map(|checked| (checked.key(), checked)));
+    known.extend(read_rows::<Checked>(&path)?.into_iter().map(|checked| (checked.key(), checked)));
     let wanted: Vec<&Checked> = orders.iter().filter_map(|order| known.get(&key(order))).collect();
     print!("{}", table(&wanted));
     if args.keep_equal {
@@ -376,24 +376,6 @@ fn replay(world: &Arc<World>, prover: &Prover, order: &Order, checked: &mut Chec
     }
     checked.outputs = proof.outputs;
     Ok(())
-}
-
-/// Verdicts that were written before; a last line that was cut off is left out.
-fn read(path: &Path) -> Result<Vec<Checked>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let named = || path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(named)?;
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    if whole < text.len() {
-        File::options().write(true).open(path).with_context(named)?.set_len(whole as u64)?;
-    }
-    let parse = |(number, line)| {
-        let at = || format!("{}, line {}: it holds no verdicts", named(), number + 1);
-        serde_json::from_str(line).with_context(at)
-    };
-    text[..whole].lines().enumerate().map(parse).collect()
 }
 
 /// The verdicts of each file and contestant, then those that are not equal, one by one.

@@ -4,11 +4,11 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fs::OpenOptions,
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Mutex, PoisonError},
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use xla_gym_engine::{
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Verdict};
 use xla_gym_proof::first_wrong;
 
-use crate::{graphs, spread::spread};
+use crate::{graphs, rows::read_rows, spread::spread};
 
 /// Which passes change what programs compute: each pass alone, and after random ones.
 ///
@@ -118,12 +118,13 @@ pub fn run(args: Args) -> Result<()> {
         measure(&args)?;
     }
     let engine = graphs::engine(30)?;
-    print(&read(&args.output)?, &engine);
+    print(&read_rows(&args.output)?, &engine);
     Ok(())
 }
 
 fn measure(args: &Args) -> Result<()> {
-    let done: HashSet<String> = read(&args.output)?.into_iter().map(|row| row.graph).collect();
+    let done: HashSet<String> =
+        read_rows::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
     let engine = graphs::engine(10)?;
     let file = Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?);
     let mut programs = spread(&args.benchmarks, args.up_to, args.seed)?;
@@ -283,22 +284,6 @@ impl Judge<'_> {
         }
         Ok(finding)
     }
-}
-
-fn read(path: &Path) -> Result<Vec<Row>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(path)?;
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    text[..whole]
-        .lines()
-        .enumerate()
-        .map(|(line, text)| {
-            serde_json::from_str(text)
-                .with_context(|| format!("{}, line {}", path.display(), line + 1))
-        })
-        .collect()
 }
 
 /// How often each thing was found.

@@ -49,6 +49,14 @@ fn broken_files_do_not_hurt_the_host() {
     assert!(text.contains("0 host crashes") && text.contains("refused"), "{text}");
 }
 
+/// What a command prints, and the rows that are in its file then.
+fn lab(rows: &Path, command: &mut Command) -> (String, String) {
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    (text, std::fs::read_to_string(rows).unwrap())
+}
+
 /// The experiment behind `data/mutants.jsonl`, in short: wrong programs are told apart, right ones
 /// are not. And a run that is begun again does nothing twice.
 #[test]
@@ -56,17 +64,15 @@ fn the_oracle_tells_wrong_programs_apart() {
     let out = tempfile::tempdir().unwrap();
     let rows = out.path().join("mutants.jsonl");
     let measure = || {
-        let output = Command::new(env!("CARGO_BIN_EXE_xla-gym-lab"))
-            .args(["mutants", "--graphs", "6", "--mutants", "60", "--limit", "10", "-o"])
-            .arg(&rows)
-            .args(["hlo-v1/collective/matrix-product", "hlo-v1/mlp/classifier-forward-8l"])
-            .args(["hlo-v1/ode/n-body", "hlo-v1/graphnet/gcn-forward-2l"])
-            .args(["hlo-v1/linalg/gaussian-process-cpu", "hlo-v1/signal/wavelet"])
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        (text, std::fs::read_to_string(&rows).unwrap())
+        lab(
+            &rows,
+            Command::new(env!("CARGO_BIN_EXE_xla-gym-lab"))
+                .args(["mutants", "--graphs", "6", "--mutants", "60", "--limit", "10", "-o"])
+                .arg(&rows)
+                .args(["hlo-v1/collective/matrix-product", "hlo-v1/mlp/classifier-forward-8l"])
+                .args(["hlo-v1/ode/n-body", "hlo-v1/graphnet/gcn-forward-2l"])
+                .args(["hlo-v1/linalg/gaussian-process-cpu", "hlo-v1/signal/wavelet"]),
+        )
     };
     let (text, first) = measure();
     assert!(text.contains("6 of 6 graphs are equal to themselves"), "{text}");
@@ -101,16 +107,14 @@ fn passes_that_change_what_programs_compute_are_found() {
         index_vector_dim=2, to_apply=add\n  y = f32[4,9] add(s, s)  ROOT r = f32[4,9] add(y, s) }\n";
     std::fs::write(&scatter, program).unwrap();
     let measure = || {
-        let output = Command::new(env!("CARGO_BIN_EXE_xla-gym-lab"))
-            .args(["soundness", "--walks", "2", "-o"])
-            .arg(&rows)
-            .arg(&scatter)
-            .arg("hlo-v1/sorting/ranking")
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        (text, std::fs::read_to_string(&rows).unwrap())
+        lab(
+            &rows,
+            Command::new(env!("CARGO_BIN_EXE_xla-gym-lab"))
+                .args(["soundness", "--walks", "2", "-o"])
+                .arg(&rows)
+                .arg(&scatter)
+                .arg("hlo-v1/sorting/ranking"),
+        )
     };
     let (text, first) = measure();
     let unsound: Vec<&str> = text

@@ -31,7 +31,7 @@ use xla_gym_engine::{EngineError, Session};
 
 pub use compare::{Accuracy, Compared, Difference, FACTOR, HIGHER_FACTOR, MEAN_FACTOR, Precision};
 pub use inputs::{Style, inputs, too_large, typical_inputs};
-pub use reference::Reference;
+pub use reference::{Reference, interpreter_seconds};
 
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

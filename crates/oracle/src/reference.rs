@@ -11,6 +11,7 @@ use crate::{
     Options, ReferenceKind, Report, Verdict,
     compare::{Compared, Precision, Tally},
     inputs::too_large,
+    noise::Expected,
     program::{Precise, Ready, is_about_the_program, side_by_side, twice},
     signature::{mismatch, obstacle},
     trials::{Runs, Trial},
@@ -249,12 +250,11 @@ impl Reference {
             Err(error) if is_about_the_program(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
-        for trial in known.trials.iter().take(known.interpreted as usize) {
-            let outputs = self.signature.outputs.len();
-            match (precise.run(&trial.inputs, outputs), trial.interpreted()) {
-                (Ok((arrays, _)), Some(expected)) => tally.add(&expected, &arrays),
-                (Err(error), _) if !is_about_the_program(&error) => return Err(error),
-                _ => break,
+        for (inputs, expected) in known.precise_trials().take(known.interpreted as usize) {
+            match precise.run(inputs, self.signature.outputs.len()) {
+                Ok((arrays, _)) => tally.add(&expected, &arrays),
+                Err(error) if is_about_the_program(&error) => break,
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -396,13 +396,20 @@ impl Known {
             ReferenceKind::Compiled | ReferenceKind::Interpreter => false,
         };
         match known.promoted {
-            Some(Executor::Interpreter) => known.interpreted = known.trials.len() as u32,
+            Some(Executor::Interpreter) => {
+                known.interpreted = known.precise_trials().count() as u32;
+            }
             Some(Executor::Compiled) if asked => {
                 known.ask_interpreter(session, signature, options.reference)?;
             }
             _ => {}
         }
         Ok(known)
+    }
+
+    /// Inputs on which higher precision is compared (not ties), with what the interpreter should give.
+    fn precise_trials(&self) -> impl Iterator<Item = (&InputSet, Vec<Expected>)> {
+        self.trials.iter().filter_map(|trial| Some((&trial.inputs, trial.interpreted()?)))
     }
 
     /// Runs a result on all inputs, or until something differs; whether it does.
@@ -457,37 +464,37 @@ impl Known {
             Err(error) => return Err(error),
         };
         let count = if kind == ReferenceKind::Auto { 1 } else { self.trials.len() };
-        for trial in self.trials.iter().take(count) {
-            let (Some(expected), arrays) =
-                (trial.interpreted(), precise.run(&trial.inputs, outputs))
-            else {
-                return Ok(());
-            };
-            let arrays = match arrays {
+        let mut agreed = 0;
+        let (mut found, mut disagreement) = (Ok(()), None);
+        for (inputs, expected) in self.precise_trials().take(count) {
+            let arrays = match precise.run(inputs, outputs) {
                 Ok((arrays, _)) => arrays,
                 Err(error) if is_about_the_program(&error) => {
-                    self.notes.push(format!("the interpreter does not run it: {error}"));
-                    return Ok(());
+                    found = Err(format!("the interpreter does not run it: {error}"));
+                    break;
                 }
                 Err(error) => return Err(error),
             };
             let mut tally = Tally::new(outputs, Precision::Higher);
             tally.add(&expected, &arrays);
-            self.interpreted += 1;
+            agreed += 1;
             if let Some(difference) = tally.differences().next() {
-                self.disagreement = Some(format!(
+                disagreement = Some(format!(
                     "compiled code and interpreter disagree on the original: output {} has {:e} and \
                      {:e} at element {}",
                     difference.output, difference.expected, difference.got, difference.element
                 ));
-                return Ok(());
+                break;
             }
         }
+        self.disagreement = disagreement;
+        self.interpreted = agreed;
+        self.notes.extend(found.err());
         Ok(())
     }
 }
 
 /// About how long the interpreter takes: it visits every element one by one.
-fn interpreter_seconds(cost: &Cost) -> f64 {
+pub fn interpreter_seconds(cost: &Cost) -> f64 {
     cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7
 }

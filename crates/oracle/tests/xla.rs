@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use xla_gym_engine::{Engine, EngineConfig, EngineError, Session, Source};
-use xla_gym_oracle::{Options, Reference, Report, Verdict, check};
+use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, check};
 
 fn engine() -> Engine {
     let config = EngineConfig { quarantine: None, ..EngineConfig::xla().expect("`make build`") };
@@ -247,4 +247,19 @@ fn a_training_step_is_compared_on_finite_numbers() {
     // Ids past the end, tried because comparisons with the end fell one way, give no numbers.
     assert!(report.compared.finite > 100_000, "{report:?}");
     assert!(report.higher_precision && report.accuracy.is_some(), "{report:?}");
+}
+
+/// All sets of inputs but the one of ties, whose decisions higher precision cannot judge.
+#[test]
+fn both_references_are_asked_on_all_inputs() {
+    let engine = engine();
+    let mut a =
+        program(&engine, "", "ENTRY e { x = f32[64] parameter(0)  ROOT r = f32[64] sine(x) }");
+    let mut b = a.fork().unwrap();
+    for reference in [ReferenceKind::Both, ReferenceKind::Interpreter] {
+        let options = Options { reference, ..Options::default() };
+        let report = check(&mut a, &mut b, options, &without()).unwrap();
+        assert!(report.is_equal() && report.trials >= 8, "{report:?}");
+        assert_eq!(report.interpreted, report.trials - 1, "{report:?}");
+    }
 }
