@@ -53,8 +53,18 @@ pub fn make_array(input: &Input, place: usize, set: &InputSet) -> Array {
     let mut bytes = Vec::with_capacity(count * element.width);
     let mut rng = ChaCha8Rng::seed_from_u64(set.seed);
     rng.set_stream(place as u64);
-    for _ in 0..count {
-        push(&element, &input.fill, &mut rng, &mut bytes);
+    match input.fill {
+        Fill::Masks => {
+            let row = input.dims.last().copied().unwrap_or(1).max(1) as usize * element.parts;
+            for _ in 0..count / row {
+                push_mask(&element, row, &mut rng, &mut bytes);
+            }
+        }
+        fill => {
+            for _ in 0..count {
+                push(&element, &fill, &mut rng, &mut bytes);
+            }
+        }
     }
     if let (Some(nudge), Some(format)) = (set.nudge, element.float()) {
         let mut rng =
@@ -78,6 +88,21 @@ pub fn make_array(input: &Input, place: usize, set: &InputSet) -> Array {
     Array { dtype: held.to_owned(), dims: input.dims.clone(), bytes }
 }
 
+/// One row of a mask.
+fn push_mask(element: &Element, row: usize, rng: &mut ChaCha8Rng, bytes: &mut Vec<u8>) {
+    let kind = rng.random_range(0..4);
+    let ones = rng.random_range(0..=row);
+    for place in 0..row {
+        let one = match kind {
+            0 => false,
+            1 => true,
+            2 => place < ones,
+            _ => rng.random(),
+        };
+        element.push(f64::from(u8::from(one)), bytes);
+    }
+}
+
 fn push(element: &Element, fill: &Fill, rng: &mut ChaCha8Rng, bytes: &mut Vec<u8>) {
     match (*fill, element.kind) {
         (Fill::Uniform { low, high }, _) => element.push(rng.random_range(low..=high), bytes),
@@ -97,6 +122,7 @@ fn push(element: &Element, fill: &Fill, rng: &mut ChaCha8Rng, bytes: &mut Vec<u8
             element.push(rng.random_range(low..=high) as f64 / 2.0, bytes);
         }
         (Fill::Constant(value), _) => element.push(value, bytes),
+        (Fill::Masks, _) => push_mask(element, 1, rng, bytes),
         (Fill::Coin { share }, _) => {
             element.push(f64::from(u8::from(rng.random_bool(share))), bytes)
         }
@@ -157,6 +183,17 @@ mod tests {
     fn integers_stay_within_bounds_and_extremes_reach_the_ends() {
         let bounded = values(&set("s32", Fill::Integers { low: 0, high: 2 }, 0));
         assert!(bounded.iter().all(|value| (0.0..3.0).contains(value)), "{bounded:?}");
+        let masks: Vec<Vec<f64>> = (0..9)
+            .flat_map(|seed| values(&set("s32", Fill::Masks, seed)))
+            .collect::<Vec<_>>()
+            .chunks(5)
+            .map(<[f64]>::to_vec)
+            .collect();
+        assert!(masks.iter().flatten().all(|value| [0.0, 1.0].contains(value)));
+        for row in [vec![0.0; 5], vec![1.0; 5]] {
+            assert!(masks.contains(&row), "{row:?}");
+        }
+        assert!(masks.iter().any(|row| row.contains(&0.0) && row.contains(&1.0)));
         let wide = values(&set("s32", Fill::Extremes, 0));
         assert!(wide.contains(&f64::from(i32::MIN)) && wide.iter().any(|value| *value > 1e9));
     }

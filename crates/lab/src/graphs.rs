@@ -8,8 +8,8 @@ use std::{
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use xla_gym_engine::{
-    Engine, EngineConfig,
-    protocol::{Limits, PassId},
+    Engine, EngineConfig, Session,
+    protocol::{Fingerprint, Limits, Observe, PassId, PipelineOptions},
 };
 
 /// The folder of test graphs in this repository.
@@ -71,4 +71,11 @@ pub fn progress(total: u64, what: &str) -> ProgressBar {
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// What XLA's own pipeline makes of a program, if it makes something.
+pub fn optimised(session: &mut Session) -> Option<Fingerprint> {
+    let mut scratch = session.scratch().ok()?;
+    let report = scratch.pipeline(&PipelineOptions::default(), Observe::FINGERPRINT).ok()?;
+    report.end?.fingerprint
 }

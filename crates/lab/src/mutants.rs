@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use xla_gym_data::Benchmark;
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source, on_all_cores,
-    protocol::{Fingerprint, Form, Limits, Observe, PipelineOptions},
+    protocol::{Fingerprint, Form, Limits, Observe},
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, interpreter_seconds};
 
@@ -91,6 +91,11 @@ const TEN: Options = Options { trials: 10, seed: 0, reference: ReferenceKind::Bo
 /// Instructions beside which the time to load and compile a graph hardly grows.
 const LIGHT: f64 = 200.0;
 
+/// A difference that is at most so many times the original's own error by rounding in that output is
+/// one of rounding: where constants of another rounding mean the same (a rotation by other angles whose
+/// differences are the same, say), it is a few times as large.
+const ROUNDINGS: f64 = 4.0;
+
 /// Where the interpreter should take longer than this for a run, it is not asked.
 const INTERPRETER_SECONDS: f64 = 0.3;
 
@@ -105,7 +110,7 @@ enum Outcome {
     Rejected,
     /// Not told apart, and wrong.
     Missed,
-    /// Not told apart, and not the same, but on all inputs nearer to the original than the original's
+    /// Not told apart, and not the same, but on all inputs about as near to the original as the original's
     /// own rounding.
     WithinRounding,
     /// Not told apart, and nothing else tells it apart either.
@@ -267,7 +272,7 @@ impl Lab<'_> {
             Some(Ok(cost)) => interpreter_seconds(&cost),
             _ => f64::INFINITY,
         };
-        let optimised = optimised(&mut session);
+        let optimised = graphs::optimised(&mut session);
         let mut original = Original {
             session,
             reference,
@@ -371,7 +376,7 @@ impl Lab<'_> {
         if row.outcome != Outcome::Equivalent {
             return Ok(());
         }
-        if original.optimised.is_some() && optimised(mutant) == original.optimised {
+        if original.optimised.is_some() && graphs::optimised(mutant) == original.optimised {
             row.note = "XLA makes the same program of both".to_owned();
             return Ok(());
         }
@@ -398,7 +403,7 @@ impl Lab<'_> {
                 row.roundings = Some(apart.roundings);
                 notes.push(apart.place);
                 seen |= apart.relative > APART;
-                wrong |= seen && apart.roundings > 1.0;
+                wrong |= seen && apart.roundings > ROUNDINGS;
             }
             Err(error) => notes.push(shorten(&error.to_string())),
         }
@@ -421,13 +426,6 @@ impl Lab<'_> {
         row.note = notes.join("; ");
         Ok(())
     }
-}
-
-/// What XLA's own pipeline makes of a program, if it makes something.
-fn optimised(session: &mut Session) -> Option<Fingerprint> {
-    let mut scratch = session.scratch().ok()?;
-    let report = scratch.pipeline(&PipelineOptions::default(), Observe::FINGERPRINT).ok()?;
-    report.end?.fingerprint
 }
 
 fn ask(

@@ -11,7 +11,7 @@ use xla_gym_engine::{
     Compiled, EngineError, Scratch, Session,
     protocol::{Array, CompileOptions, Fill, InputSet, Signature},
 };
-use xla_gym_oracle::{Style, inputs};
+use xla_gym_oracle::{Calm, Style, inputs};
 
 /// Sets of inputs: each style so often.
 const ROUNDS: u32 = 3;
@@ -89,7 +89,8 @@ impl Referee {
         let mut runs = Vec::new();
         for trial in 0..ROUNDS * KINDS {
             let (round, style) = (trial / KINDS, trial % KINDS);
-            let mut inputs = inputs(&signature, SEED + u64::from(round), style, round == 2);
+            let calm = if round == 2 { Calm::FLOATS } else { Calm::NOT };
+            let mut inputs = inputs(&signature, SEED + u64::from(round), style, calm);
             if round == 1 {
                 go_beyond(&mut inputs, &signature);
             }

@@ -54,7 +54,7 @@ pub struct Compared {
     pub elements: u64,
     /// Those that are numbers; integers and booleans are.
     pub finite: u64,
-    /// Those in outputs whose elements are not all the same.
+    /// Those in outputs whose elements are not all the same, or that have only one.
     pub varying: u64,
     /// Those at the largest number of their type.
     pub saturated: u64,
@@ -127,7 +127,7 @@ impl Tally {
         let count = bytes.len() / width;
         self.compared.finite += count as u64;
         let first = bytes.get(..width);
-        if bytes.chunks_exact(width).any(|element| Some(element) != first) {
+        if count == 1 || bytes.chunks_exact(width).any(|element| Some(element) != first) {
             self.compared.varying += count as u64;
         }
         let doubtful = unstable.iter().filter(|flag| **flag).count() as u64;
@@ -199,7 +199,7 @@ impl Tally {
         }
         let mut numbers = center.iter().filter(|value| value.is_finite());
         if let Some(first) = numbers.next()
-            && numbers.any(|value| value != first)
+            && (center.len() == 1 || numbers.any(|value| value != first))
         {
             self.compared.varying += center.len() as u64;
         }

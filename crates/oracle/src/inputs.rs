@@ -16,11 +16,11 @@ pub enum Style {
     Beginning,
     /// Typical floats, with ids from the end, and integers at the ends of their range.
     Edges,
-    /// Typical floats, with some ids past the end.
+    /// Typical floats, with a few ids past either end.
     Beyond,
     /// Whole numbers, with many zeros and equal elements.
     Ties,
-    /// Large floats, most masks on.
+    /// Large floats and integers, most masks on.
     Wide,
     /// Only positive floats.
     Positive,
@@ -28,10 +28,31 @@ pub enum Style {
     Small,
     /// All elements of an input equal.
     Equal,
-    /// Only negative floats, most masks off.
+    /// Only negative numbers, most masks off.
     Negative,
     /// Floats up to hundreds, for programs with limits of that size in them.
     Large,
+}
+
+/// What may be taken from a style where a program gives no numbers on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calm {
+    /// Floats are positive and at most 1, for programs that take roots and logarithms of what they
+    /// are given.
+    pub floats: bool,
+    /// Integers are zeros and ones, for programs that take them for masks.
+    pub integers: bool,
+}
+
+impl Calm {
+    /// Nothing is taken from it.
+    pub const NOT: Calm = Calm { floats: false, integers: false };
+    /// Floats alone.
+    pub const FLOATS: Calm = Calm { floats: true, integers: false };
+    /// Integers alone.
+    pub const INTEGERS: Calm = Calm { floats: false, integers: true };
+    /// Both.
+    pub const BOTH: Calm = Calm { floats: true, integers: true };
 }
 
 impl Style {
@@ -50,6 +71,20 @@ impl Style {
         Style::Negative,
     ];
 
+    /// Whether only some floats are of this kind and others as in training: where all are small, say,
+    /// what one of them does to others that are not is never seen.
+    fn is_for_some(self) -> bool {
+        matches!(
+            self,
+            Style::Large
+                | Style::Small
+                | Style::Positive
+                | Style::Wide
+                | Style::Equal
+                | Style::Negative
+        )
+    }
+
     /// Whether many values are exactly equal, which is the point of it and which a nudge would undo.
     pub fn has_ties(self) -> bool {
         self == Style::Ties
@@ -61,9 +96,8 @@ impl Style {
     }
 }
 
-/// Inputs for a program: the same for the same arguments, on every machine. `calm` makes floats
-/// positive and at most 1, for programs that take roots and logarithms of what they are given.
-pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: bool) -> InputSet {
+/// Inputs for a program: the same for the same arguments, on every machine.
+pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: Calm) -> InputSet {
     let seed = mix(seed ^ mix(u64::from(trial) + 1));
     let input = |(place, spec): (usize, &ArraySpec)| {
         let luck = mix(seed ^ mix(place as u64 + 0x51ed));
@@ -75,7 +109,7 @@ pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: bool) -> Input
         // One number says little in a trial, so its size varies most.
         if Style::of_trial(trial).is_none()
             && number
-            && !calm
+            && !calm.floats
             && !spec.role.positive
             && luck.is_multiple_of(2)
         {
@@ -89,7 +123,7 @@ pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: bool) -> Input
 
 /// Inputs of the first kind, for runs that are measured and not compared.
 pub fn typical_inputs(signature: &Signature, seed: u64) -> InputSet {
-    inputs(signature, seed, 0, true)
+    inputs(signature, seed, 0, Calm::FLOATS)
 }
 
 /// Why inputs or outputs cannot be held, if so: a program of a few bytes can ask for terabytes.
@@ -113,7 +147,7 @@ pub fn too_large(signature: &Signature) -> Option<String> {
     None
 }
 
-fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck: u64) -> Fill {
+fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: Calm, luck: u64) -> Fill {
     let role = spec.role;
     let scalar = spec.dims.iter().product::<i64>() == 1;
     if let Some(bound) = role.index_bound {
@@ -125,7 +159,8 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck:
             Style::Edges if !role.loop_bound => Fill::Integers { low: -high - 1, high },
             // Not all inputs at once, since one that is refused may hide the others.
             Style::Beyond if !role.loop_bound && (luck % 4 != 3 || is_alone(signature)) => {
-                Fill::Integers { low: 0, high: high + high / 8 + 1 }
+                let past = high / 16 + 1;
+                Fill::Integers { low: -high - 1 - past, high: high + past }
             }
             Style::Large | Style::Small | Style::Positive
                 if !role.loop_bound && luck.is_multiple_of(4) =>
@@ -137,30 +172,42 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luck:
         };
     }
     match Element::of(&spec.dtype).kind {
-        Kind::Float(_) => floats(signature, spec, style, calm, luck),
-        Kind::Predicate => Fill::Coin {
-            share: match style {
-                Style::Wide => 0.9,
-                Style::Negative => 0.1,
-                Style::Equal => (luck % 2) as f64,
-                _ => 0.5,
-            },
+        Kind::Float(_) => floats(signature, spec, style, calm.floats, luck),
+        Kind::Predicate => match style {
+            Style::Beginning | Style::Edges | Style::Positive => Fill::Masks,
+            Style::Wide => Fill::Coin { share: 0.9 },
+            Style::Negative => Fill::Coin { share: 0.1 },
+            Style::Equal => Fill::Coin { share: (luck % 2) as f64 },
+            _ => Fill::Coin { share: 0.5 },
         },
         // How often a loop turns, or how many steps were taken.
         Kind::Integer { .. } if role.loop_bound => Fill::Integers { low: 1, high: 8 },
-        Kind::Integer { signed, bits } => match style {
-            Style::Edges if !scalar => Fill::Extremes,
-            Style::Wide if !scalar && signed && bits > 16 => {
-                Fill::Integers { low: -999, high: 999 }
-            }
-            Style::Negative if signed && !scalar => Fill::Integers { low: -8, high: -1 },
+        // Keys of random generators are whole words.
+        Kind::Integer { signed: false, bits } if bits >= 32 => match style {
             Style::Ties => Fill::Integers { low: 0, high: 1 },
-            // Keys of random generators are whole words.
-            _ if !signed && bits >= 32 => Fill::Bits,
-            // A counter of steps begins at 1; at 0 many formulas divide by nothing.
-            _ if scalar => Fill::Integers { low: 1, high: 8 },
+            Style::Edges if !scalar => Fill::Extremes,
+            _ => Fill::Bits,
+        },
+        // A counter of steps begins at 1; at 0 many formulas divide by nothing.
+        Kind::Integer { bits, .. } if scalar => match style {
+            Style::Ties => Fill::Integers { low: 0, high: 1 },
+            // As seeds, it takes many to see what random numbers decide.
+            Style::Wide | Style::Large | Style::Positive if bits >= 16 => {
+                Fill::Integers { low: 1, high: 999 }
+            }
+            _ => Fill::Integers { low: 1, high: 8 },
+        },
+        Kind::Integer { .. } if calm.integers => Fill::Masks,
+        Kind::Integer { signed, bits } => match style {
+            Style::Edges => Fill::Extremes,
+            Style::Wide if signed && bits > 16 => Fill::Integers { low: -999, high: 999 },
+            Style::Negative if signed => Fill::Integers { low: -8, high: -1 },
+            Style::Ties => Fill::Integers { low: 0, high: 1 },
+            Style::Equal => Fill::Constant((luck % 3) as f64),
+            Style::Beginning | Style::Small => Fill::Masks,
+            Style::Positive => Fill::Integers { low: 0, high: 2 },
             _ if signed && luck % 2 == 1 => Fill::Integers { low: -7, high: 7 },
-            _ => Fill::Integers { low: 0, high: 7 },
+            _ => Fill::Integers { low: 0, high: [7, 7, 3, 2][(luck >> 4) as usize % 4] },
         },
         Kind::Opaque => Fill::Constant(0.0),
     }
@@ -181,17 +228,28 @@ fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luc
             _ => Fill::Uniform { low: 0.05, high: 1.0 },
         };
     }
+    // As weights are drawn, so that activations neither vanish nor saturate.
+    let as_weights = || {
+        let inputs: i64 = spec.dims[..spec.dims.len() - 1].iter().product();
+        let most = (3.0 / inputs.max(1) as f64).sqrt();
+        Fill::Uniform { low: -most, high: most }
+    };
+    let floats = signature.inputs.iter().filter(|spec| Element::of(&spec.dtype).float().is_some());
+    if style.is_for_some() && (luck >> 8).is_multiple_of(2) && floats.count() > 1 {
+        return match spec.dims.len() {
+            0 | 1 => Fill::Uniform { low: -1.0, high: 1.0 },
+            _ => as_weights(),
+        };
+    }
     match style {
         Style::Typical | Style::Edges | Style::Beyond => Fill::Uniform { low: -1.0, high: 1.0 },
         Style::Beginning if is_state(signature, spec) && luck % 2 == 1 => Fill::Constant(0.0),
-        // As weights are drawn, so that activations neither vanish nor saturate.
-        Style::Beginning if spec.dims.len() > 1 => {
-            let inputs: i64 = spec.dims[..spec.dims.len() - 1].iter().product();
-            let most = (3.0 / inputs.max(1) as f64).sqrt();
+        Style::Beginning if spec.dims.len() > 1 => as_weights(),
+        Style::Beginning => Fill::Scales { low: -8.0, high: 1.0, signed: true },
+        Style::Wide => {
+            let most = (2 << (luck % 5)) as f64;
             Fill::Uniform { low: -most, high: most }
         }
-        Style::Beginning => Fill::Scales { low: -8.0, high: 1.0, signed: true },
-        Style::Wide => Fill::Uniform { low: -8.0, high: 8.0 },
         Style::Ties => Fill::Halves { low: -2, high: 5 },
         Style::Positive => Fill::Uniform { low: 0.05, high: 2.0 },
         Style::Small => Fill::Uniform { low: -0.01, high: 0.01 },
@@ -239,8 +297,8 @@ mod tests {
         let variance = signature("f32", vec![4], Role { positive: true, ..Role::default() });
         let id = signature("s32", vec![4], Role { index_bound: Some(7), ..Role::default() });
         for trial in 0..30 {
-            for (signature, low, high) in [(&variance, 0.0, 10.0), (&id, -7.0, 10.0)] {
-                let set = inputs(signature, 1, trial, false);
+            for (signature, low, high) in [(&variance, 0.0, 10.0), (&id, -8.0, 7.0)] {
+                let set = inputs(signature, 1, trial, Calm::NOT);
                 let array = &xla_gym_arrays::make_inputs(&set).unwrap()[0];
                 let values = Element::of(&array.dtype).values(&array.bytes);
                 assert!(

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use xla_gym_engine::{EngineError, Session};
 
 pub use compare::{Accuracy, Compared, Difference, FACTOR, HIGHER_FACTOR, MEAN_FACTOR, Precision};
-pub use inputs::{Style, inputs, too_large, typical_inputs};
+pub use inputs::{Calm, Style, inputs, too_large, typical_inputs};
 pub use reference::{Reference, interpreter_seconds};
 
 /// How to compare.

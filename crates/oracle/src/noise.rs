@@ -23,6 +23,10 @@ const JUMP: f64 = 32.0;
 /// noise was measured.
 const CANCELLED: f64 = 1e-12;
 
+/// This share of how far an element moves with its inputs is noise at least: a sum in another order is
+/// as good as the sum of slightly other numbers, and a few runs may be exact by luck.
+const MOVED: f64 = 0.25;
+
 /// What one output should be, and how exactly that is known.
 #[derive(Clone)]
 pub enum Expected {
@@ -93,6 +97,25 @@ impl Expected {
                 *unit = unit.max(share * other);
             }
         }
+    }
+
+    /// Noise that is usual among the elements.
+    fn usual(&self) -> f32 {
+        let Expected::Near { unit, .. } = self else { return 0.0 };
+        let mut units: Vec<f32> = unit.iter().copied().filter(|unit| unit.is_finite()).collect();
+        if units.is_empty() {
+            return 0.0;
+        }
+        let middle = units.len() / 2;
+        *units.select_nth_unstable_by(middle, f32::total_cmp).1
+    }
+
+    /// Where inputs are whole numbers, results are often exact by luck; on other inputs of that size it is
+    /// seen how exact they are.
+    pub fn not_better_than_usual(&mut self, other: &Expected) {
+        let Expected::Near { unit, .. } = self else { return };
+        let usual = other.usual();
+        unit.iter_mut().for_each(|unit| *unit = unit.max(usual));
     }
 
     /// The same, with at least the noise of the other.
@@ -210,6 +233,7 @@ fn near(samples: &Samples, element: &Element, floor: Format) -> Expected {
     let guessed = precise.is_none() && samples.nudged.is_empty();
     let share = if guessed { floor.epsilon() } else { CANCELLED };
     let least = floor.smallest_normal().max(share * common_size(&center));
+    let kept = if samples.constants { 0.0 } else { MOVED };
     let mut jumps = Vec::new();
     let (mut sum, mut count) = (0.0, 0u64);
     let unit = center
@@ -231,7 +255,7 @@ fn near(samples: &Samples, element: &Element, floor: Format) -> Expected {
                 sum += own * own;
                 count += 1;
             }
-            own.max(common) as f32
+            own.max(common).max(*moved * kept) as f32
         })
         .collect();
     Expected::Near { center, unit, jumps, noise: (sum / count.max(1) as f64).sqrt() }

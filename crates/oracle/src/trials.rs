@@ -9,7 +9,7 @@ use xla_gym_engine::{
 
 use crate::{
     Options,
-    inputs::{Style, inputs},
+    inputs::{Calm, Style, inputs},
     noise::{Expected, Samples},
     program::{Precise, Ready, is_about_the_program, nudged, side_by_side},
 };
@@ -87,7 +87,7 @@ impl Runs<'_> {
     /// Whether the program in higher precision runs on ordinary inputs.
     pub fn tried(&self, mut precise: Precise) -> Result<Precise, EngineError> {
         if !self.is_random() {
-            let inputs = inputs(self.signature, 0, 0, false);
+            let inputs = inputs(self.signature, 0, 0, Calm::NOT);
             precise.run(&inputs, self.signature.outputs.len())?;
             precise.run_moved(&inputs, Some(1))?;
         }
@@ -136,7 +136,7 @@ impl Runs<'_> {
             if !wanted && complete && telling.iter().all(|tells| *tells) {
                 break;
             }
-            let found = match self.trial(options.seed, trial) {
+            let (found, given_up) = match self.trial(options.seed, trial) {
                 Ok(found) => found,
                 // Unusual inputs may be too much for a program: a loop that turns for ever, say.
                 Err(error) if is_about_the_program(&error) => {
@@ -148,22 +148,32 @@ impl Runs<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            let mut news = false;
-            for (side, seen) in sides.iter_mut().zip(&found.sides) {
-                for (side, seen) in side.iter_mut().zip(seen) {
-                    news |= *seen && !*side;
-                    *side |= *seen;
+            for (found, wanted) in [(Some(found), wanted), (given_up, false)] {
+                let Some(found) = found else { continue };
+                let mut news = false;
+                for (side, seen) in sides.iter_mut().zip(&found.sides) {
+                    for (side, seen) in side.iter_mut().zip(seen) {
+                        news |= *seen && !*side;
+                        *side |= *seen;
+                    }
                 }
-            }
-            let outputs = telling.iter_mut().zip(&mut values);
-            for ((tells, seen), expected) in outputs.zip(&found.trial.own) {
-                let before = seen.len();
-                expected.collect(seen);
-                news |= !*tells && seen.len() > before;
-                *tells = expected.tells(seen);
-            }
-            if wanted || news {
-                chosen.trials.push(found.trial);
+                let outputs = telling.iter_mut().zip(&mut values);
+                for ((tells, seen), expected) in outputs.zip(&found.trial.own) {
+                    let before = seen.len();
+                    expected.collect(seen);
+                    news |= !*tells && seen.len() > before;
+                    *tells = expected.tells(seen);
+                }
+                if wanted || news {
+                    let mut trial = found.trial;
+                    if let Some(first) = chosen.trials.first()
+                        && found.has_ties
+                    {
+                        let pairs = trial.own.iter_mut().zip(&first.own);
+                        pairs.for_each(|(ties, first)| ties.not_better_than_usual(first));
+                    }
+                    chosen.trials.push(trial);
+                }
             }
         }
         chosen.notes.extend(failure);
@@ -172,27 +182,48 @@ impl Runs<'_> {
         Ok(chosen)
     }
 
-    /// One kind of inputs; calmer ones where some output is no number at all.
-    fn trial(&mut self, seed: u64, trial: u32) -> Result<Found, EngineError> {
+    /// One kind of inputs; calmer ones where much of an output is no number, and then also the first.
+    fn trial(&mut self, seed: u64, trial: u32) -> Result<(Found, Option<Found>), EngineError> {
         // A nudge would break ties, but without one nobody knows how much narrow constants matter, or
         // which decisions rounding turns in higher precision: there ties are not compared. And a hidden
         // random state gives other numbers every time.
         let ties =
             Style::of_trial(trial).is_some_and(Style::has_ties) && !self.signature.narrow_floats;
         let nudges = if ties || self.is_random() { 0 } else { NUDGES };
-        let mut found = self.run(&inputs(self.signature, seed, trial, false), nudges)?;
-        if ties {
-            found.trial.precise = None;
+        let signature = self.signature;
+        let mut run = |inputs: &InputSet| -> Result<Found, EngineError> {
+            let mut found = self.run(inputs, nudges)?;
+            if ties {
+                found.has_ties = true;
+                found.trial.precise = None;
+            }
+            Ok(found)
+        };
+        let first = run(&inputs(signature, seed, trial, Calm::NOT))?;
+        let mut calmer = None::<Found>;
+        if !signature.random.is_empty() {
+            return Ok((first, None));
         }
-        let missing = found.missing();
-        if missing == 0 || self.is_random() {
-            return Ok(found);
+        let mut tried = vec![first.trial.inputs.clone()];
+        for calm in [Calm::INTEGERS, Calm::FLOATS, Calm::BOTH] {
+            let best = calmer.as_ref().unwrap_or(&first).missing();
+            let inputs = inputs(signature, seed, trial, calm);
+            if best == 0 {
+                break;
+            }
+            if tried.contains(&inputs) {
+                continue;
+            }
+            let found = run(&inputs)?;
+            if found.missing() < best {
+                calmer = Some(found);
+            }
+            tried.push(inputs);
         }
-        let mut calm = self.run(&inputs(self.signature, seed, trial, true), nudges)?;
-        if ties {
-            calm.trial.precise = None;
-        }
-        Ok(if calm.missing() < missing { calm } else { found })
+        Ok(match calmer {
+            Some(calmer) => (calmer, Some(first)),
+            None => (first, None),
+        })
     }
 
     /// Runs everything on one set of inputs.
@@ -266,7 +297,8 @@ impl Runs<'_> {
                 .collect()
         });
         let trial = Trial { inputs: inputs.clone(), own: expected, precise: higher };
-        Ok(Found { trial, sides: precise.map_or(Vec::new(), |(.., sides)| sides) })
+        let sides = precise.map_or(Vec::new(), |(.., sides)| sides);
+        Ok(Found { trial, sides, has_ties: false })
     }
 }
 
@@ -274,12 +306,14 @@ impl Runs<'_> {
 struct Found {
     trial: Trial,
     sides: Vec<[bool; 2]>,
+    /// Whether nothing was moved, so as not to break ties.
+    has_ties: bool,
 }
 
 impl Found {
-    /// Outputs in which nothing is a number.
+    /// Outputs in which less than half are numbers.
     fn missing(&self) -> usize {
-        let empty = |expected: &&Expected| !expected.is_empty() && expected.finite() == 0;
+        let empty = |expected: &&Expected| expected.finite() < expected.len().div_ceil(2);
         self.trial.own.iter().filter(empty).count()
     }
 }

@@ -148,6 +148,8 @@ pub enum Fill {
         /// From 0 to 1.
         share: f64,
     },
+    /// Zeros and ones as masks have them: each row all zeros, all ones, ones at its beginning, or any.
+    Masks,
     /// Any pattern of bits.
     Bits,
     /// Smallest, largest, 0, 1, -1 and any pattern.

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 use xla_gym_engine::protocol::{Array, MemoryEstimate};
-use xla_gym_oracle::{inputs, too_large};
+use xla_gym_oracle::{Calm, inputs, too_large};
 
 use crate::{
     context::{Context, count, time},
@@ -83,7 +83,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     if let Some(reason) = too_large(&signature) {
         bail!("{} cannot be run: {reason}", args.file.display());
     }
-    let inputs = inputs(&signature, args.seed, 0, args.positive);
+    let calm = if args.positive { Calm::FLOATS } else { Calm::NOT };
+    let inputs = inputs(&signature, args.seed, 0, calm);
 
     let progress = context.progress();
     progress.doing("compiling");
