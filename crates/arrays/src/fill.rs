@@ -20,6 +20,12 @@ pub fn bytes_of(dtype: &str, dims: &[i64]) -> Option<u64> {
 
 /// Makes all inputs, unless they are too large, with the reason.
 pub fn make_inputs(set: &InputSet) -> Result<Vec<Array>, String> {
+    check_size(set)?;
+    Ok(set.inputs.iter().enumerate().map(|(place, input)| make_array(input, place, set)).collect())
+}
+
+/// Why inputs cannot be made, if so.
+pub fn check_size(set: &InputSet) -> Result<(), String> {
     let mut total = Some(0u64);
     for input in &set.inputs {
         let held = input.held_as.as_deref().unwrap_or(&input.dtype);
@@ -27,10 +33,9 @@ pub fn make_inputs(set: &InputSet) -> Result<Vec<Array>, String> {
         total = total.zip(bytes).and_then(|(a, b)| a.checked_add(b));
     }
     match total {
-        Some(total) if total <= MOST_INPUT_BYTES => {}
-        _ => return Err(too_large(total)),
+        Some(total) if total <= MOST_INPUT_BYTES => Ok(()),
+        _ => Err(too_large(total)),
     }
-    Ok(set.inputs.iter().enumerate().map(|(place, input)| make_array(input, place, set)).collect())
 }
 
 fn too_large(total: Option<u64>) -> String {
@@ -85,7 +90,7 @@ pub fn make_array(input: &Input, place: usize, set: &InputSet) -> Array {
             wide.push(value, &mut bytes);
         }
     }
-    Array { dtype: held.to_owned(), dims: input.dims.clone(), bytes }
+    Array { dtype: held.to_owned(), dims: input.dims.clone(), bytes, block: 0 }
 }
 
 /// One row of a mask.

@@ -4,8 +4,10 @@
 
 #![forbid(unsafe_code)]
 
+mod brief;
 mod element;
 mod fill;
 
+pub use brief::{BLOCK, NUMBERS, brief, is_brief};
 pub use element::{Element, Format, Kind, Special};
-pub use fill::{MOST_INPUT_BYTES, bytes_of, make_array, make_inputs};
+pub use fill::{MOST_INPUT_BYTES, bytes_of, check_size, make_array, make_inputs};

@@ -217,6 +217,7 @@ mod tests {
             dtype: "f64".to_owned(),
             dims: vec![values.len() as i64],
             bytes: values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            block: 0,
         };
         let largest = |a: &[f64], b: &[f64]| {
             largest_difference(&array(a), &array(b)).map_or(0.0, |found| found.0)

@@ -50,7 +50,8 @@ pub struct Args {
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// Who says what a graph computes.
+    /// Who says what a graph computes; the interpreter is asked about the graph, not about all that comes
+    /// of it.
     #[arg(long, default_value_t = ReferenceKind::Both)]
     reference: ReferenceKind,
 
@@ -79,11 +80,12 @@ struct Row {
     /// Why nothing can be compared with it, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unusable: Option<String>,
+    /// Those that did something.
     passes: BTreeMap<String, Tried>,
 }
 
 /// What one pass did on one graph.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Tried {
     /// What came of it alone.
     alone: Finding,
@@ -144,6 +146,7 @@ fn measure(args: &Args) -> Result<()> {
         if let Err(error) = graph(&engine, program, args, &mut row) {
             row.unusable = Some(format!("{error:#}"));
         }
+        row.passes.retain(|_, tried| *tried != Tried::default());
         let line = serde_json::to_string(&row)? + "\n";
         file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
         bar.inc(1);
@@ -167,7 +170,7 @@ struct Judge<'a> {
 fn graph(engine: &Engine, program: &Benchmark, args: &Args, row: &mut Row) -> Result<()> {
     let mut original = engine.load(&program.source()?)?;
     let options = Options { trials: args.trials, seed: args.seed, reference: args.reference };
-    let reference = xla_gym_score::reference(&mut original, options)?;
+    let reference = xla_gym_score::reference(&mut original, options)?.interpreted_once();
     let mut judge =
         Judge { engine, original, reference, known: HashMap::new(), compiled: HashMap::new() };
     let itself = judge.compare(&[])?;

@@ -16,6 +16,9 @@ pub const HIGHER_FACTOR: f64 = 32.0;
 /// So many times the mean noise the mean error of an output may be.
 pub const MEAN_FACTOR: f64 = 4.0;
 
+/// Fewer elements than this say nothing by their mean: they may all hang on one sum.
+const MANY: u64 = 256;
+
 /// Which of two comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -33,7 +36,7 @@ pub struct Difference {
     pub output: usize,
     /// Its element type.
     pub dtype: String,
-    /// Which element, in row-major order.
+    /// Which element, in row-major order; the first of its block where an output was compared in brief.
     pub element: usize,
     /// Its value in the first program.
     pub expected: f64,
@@ -219,8 +222,11 @@ impl Tally {
         // Many elements that are each a little too far off are as telling as one that is far off.
         let allowed = MEAN_FACTOR * noise.max(root(units) / 4.0);
         let own = self.precision == Precision::Own;
-        if own && count >= 16 && error > allowed && tolerated {
+        if own && count >= MANY && error > allowed && tolerated {
             self.note(output, got, place, (center[place], values[place]), error / allowed, count);
+        }
+        if sizes == 0.0 {
+            return;
         }
         let accuracy = Accuracy { output, original: noise / size, result: error / size };
         let ratio = |accuracy: &Accuracy| accuracy.result / accuracy.original.max(1e-300);
@@ -239,6 +245,12 @@ impl Tally {
         elements: u64,
     ) {
         self.largest = self.largest.max(excess);
+        // Of an array in brief, where its block begins.
+        let element = match (got.block as usize, &got.dims[..]) {
+            (0, _) => element,
+            (block, [_, numbers]) => element / *numbers as usize * block,
+            (block, _) => element * block,
+        };
         let earlier = self.worst[output].as_ref().map_or(0, |worst| worst.elements);
         match &mut self.worst[output] {
             Some(worst) if worst.excess >= excess => worst.elements += elements,
@@ -280,7 +292,7 @@ mod tests {
     ) -> Array {
         let dims = vec![values.len() as i64];
         let bytes = values.iter().flat_map(|value| bytes(*value)).collect();
-        Array { dtype: dtype.to_owned(), dims, bytes }
+        Array { dtype: dtype.to_owned(), dims, bytes, block: 0 }
     }
 
     fn check(expected: &Array, got: &Array, equal: bool) {

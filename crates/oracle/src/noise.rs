@@ -99,8 +99,8 @@ impl Expected {
         }
     }
 
-    /// Noise that is usual among the elements.
-    fn usual(&self) -> f32 {
+    /// Noise that is usual among the elements; 0 if nothing is known.
+    pub fn usual(&self) -> f32 {
         let Expected::Near { unit, .. } = self else { return 0.0 };
         let mut units: Vec<f32> = unit.iter().copied().filter(|unit| unit.is_finite()).collect();
         if units.is_empty() {
@@ -110,12 +110,26 @@ impl Expected {
         *units.select_nth_unstable_by(middle, f32::total_cmp).1
     }
 
-    /// Where inputs are whole numbers, results are often exact by luck; on other inputs of that size it is
-    /// seen how exact they are.
-    pub fn not_better_than_usual(&mut self, other: &Expected) {
+    /// Gives up an output in which `factor` times the noise is more than what is there, if it is not all
+    /// zero: anything would pass, or nothing, by luck.
+    pub fn give_up_if_hopeless(&mut self, factor: f64) {
+        let Expected::Near { center, unit, .. } = self else { return };
+        let (mut noise, mut size) = (0.0, 0.0);
+        for (value, unit) in center.iter().zip(&*unit) {
+            if value.is_finite() && unit.is_finite() {
+                noise += (factor * f64::from(*unit)).powi(2);
+                size += value.powi(2);
+            }
+        }
+        if size > 0.0 && noise > size {
+            unit.fill(f32::INFINITY);
+        }
+    }
+
+    /// Takes no element to be more exact than that.
+    pub fn raise(&mut self, least: f32) {
         let Expected::Near { unit, .. } = self else { return };
-        let usual = other.usual();
-        unit.iter_mut().for_each(|unit| *unit = unit.max(usual));
+        unit.iter_mut().for_each(|unit| *unit = unit.max(least));
     }
 
     /// The same, with at least the noise of the other.
@@ -335,7 +349,7 @@ mod tests {
 
     fn f32s(values: &[f32]) -> Array {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        Array { dtype: "f32".to_owned(), dims: vec![values.len() as i64], bytes }
+        Array { dtype: "f32".to_owned(), dims: vec![values.len() as i64], bytes, block: 0 }
     }
 
     fn units(own: &[f32], other: &[f32]) -> Vec<f32> {
@@ -381,11 +395,31 @@ mod tests {
     }
 
     #[test]
+    fn an_output_that_is_all_noise_is_given_up_and_a_sparse_one_is_not() {
+        let near = |center: &[f64], unit: &[f32]| Expected::Near {
+            center: center.to_vec(),
+            unit: unit.to_vec(),
+            jumps: Vec::new(),
+            noise: 0.0,
+        };
+        let known = |mut expected: Expected| {
+            expected.give_up_if_hopeless(128.0);
+            expected.finite()
+        };
+        assert_eq!(known(near(&[1.0, -57.0, 3.0], &[0.5, 4.5, 0.1])), 0);
+        assert_eq!(known(near(&[1.0, 1e-60, 1e-50], &[1e-7, 1e-38, 1e-38])), 3);
+        assert_eq!(known(near(&[1.0, 2e-9, 3.0], &[1e-7, 1e-7, 1e-7])), 3);
+        assert_eq!(known(near(&[0.0, 0.0, 0.0, 2.0], &[1e-38, 1e-38, 1e-38, 1e-7])), 4);
+        assert_eq!(known(near(&[0.0, 0.0], &[1e-38, 1e-38])), 2);
+    }
+
+    #[test]
     fn integers_that_noise_turns_are_known() {
         let ints = |values: &[i32]| Array {
             dtype: "s32".to_owned(),
             dims: vec![values.len() as i64],
             bytes: values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            block: 0,
         };
         let (own, other) = (ints(&[1, 2, 3]), ints(&[1, 5, 3]));
         let samples = Samples {

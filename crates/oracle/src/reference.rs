@@ -90,6 +90,12 @@ impl Reference {
         }
     }
 
+    /// The same, but the interpreter, which has been asked about the program itself, is not asked about
+    /// each of those that are compared with it.
+    pub fn interpreted_once(self) -> Reference {
+        Reference { kind: ReferenceKind::Compiled, ..self }
+    }
+
     /// Inputs on which the program runs, unless it cannot be run, with the reason.
     pub fn inputs(&self) -> Result<&InputSet, &str> {
         if !self.signature.unknown_calls.is_empty() {

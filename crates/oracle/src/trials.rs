@@ -9,6 +9,7 @@ use xla_gym_engine::{
 
 use crate::{
     Options,
+    compare::FACTOR,
     inputs::{Calm, Style, inputs},
     noise::{Expected, Samples},
     program::{Precise, Ready, is_about_the_program, nudged, side_by_side},
@@ -37,6 +38,11 @@ const KEPT: f32 = 1.0 / 16.0;
 
 /// The same where some of it is the rounding of narrow types, of which higher precision knows nothing.
 const KEPT_NARROW: f32 = 1.0 / 4096.0;
+
+/// This share of the noise that an output has on most inputs it has on all; in its own precision, and in
+/// higher.
+const USUAL: f32 = 1.0 / 8.0;
+const USUAL_PRECISE: f32 = 1e-6;
 
 /// After the trials that were asked for, so many other kinds of inputs are tried where decisions
 /// have fallen only one way, or outputs were no numbers.
@@ -166,15 +172,22 @@ impl Runs<'_> {
                 }
                 if wanted || news {
                     let mut trial = found.trial;
+                    // Where inputs are whole numbers, results are often exact by luck; on others of
+                    // that size it is seen how exact they are.
                     if let Some(first) = chosen.trials.first()
                         && found.has_ties
                     {
                         let pairs = trial.own.iter_mut().zip(&first.own);
-                        pairs.for_each(|(ties, first)| ties.not_better_than_usual(first));
+                        pairs.for_each(|(ties, first)| ties.raise(first.usual()));
                     }
                     chosen.trials.push(trial);
                 }
             }
+        }
+        raise_to_usual(&mut chosen.trials);
+        if self.precise.is_some() {
+            let outputs = chosen.trials.iter_mut().flat_map(|trial| &mut trial.own);
+            outputs.for_each(|own| own.give_up_if_hopeless(FACTOR));
         }
         chosen.notes.extend(failure);
         let open = decisions.into_iter().zip(&sides).filter(|(_, side)| !(side[0] && side[1]));
@@ -300,6 +313,33 @@ impl Runs<'_> {
         let sides = precise.map_or(Vec::new(), |(.., sides)| sides);
         Ok(Found { trial, sides, has_ties: false })
     }
+}
+
+/// A gradient that is zero by what it is a gradient of cancels to the last bit on some inputs and leaves
+/// rounding on others: nowhere is an output more exact than some share of what is usual for it.
+fn raise_to_usual(trials: &mut [Trial]) {
+    let outputs = trials.first().map_or(0, |trial| trial.own.len());
+    for output in 0..outputs {
+        let own = |trial: &Trial| trial.own.get(output).map(Expected::usual);
+        let precise = |trial: &Trial| trial.precise.as_ref()?.get(output).map(Expected::usual);
+        let usual = USUAL * middle(trials.iter().filter_map(own));
+        let usual_precise = USUAL_PRECISE * middle(trials.iter().filter_map(precise));
+        for trial in &mut *trials {
+            if let Some(own) = trial.own.get_mut(output) {
+                own.raise(usual);
+            }
+            if let Some(precise) = trial.precise.as_mut().and_then(|all| all.get_mut(output)) {
+                precise.raise(usual_precise);
+            }
+        }
+    }
+}
+
+/// The middle one of those that are not zero.
+fn middle(numbers: impl Iterator<Item = f32>) -> f32 {
+    let mut numbers: Vec<f32> = numbers.filter(|number| *number > 0.0).collect();
+    numbers.sort_by(f32::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// A trial, with the decisions that fell in it.

@@ -165,6 +165,8 @@ pub struct Array {
     pub dims: Vec<i64>,
     /// Elements in row-major order, little-endian.
     pub bytes: Vec<u8>,
+    /// 0, or how many elements of a larger array each of its rows stands for.
+    pub block: u32,
 }
 
 /// What compiled code needs, in bytes.

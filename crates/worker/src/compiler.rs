@@ -107,8 +107,8 @@ pub trait Compiler {
         Err(unsupported("execution"))
     }
 
-    /// Sets the inputs of later runs.
-    fn set_inputs(&mut self, _: &mut Self::Executable, _: Vec<Array>) -> Result<(), Failure> {
+    /// Sets one input of later runs, in order: with the first, those before are forgotten.
+    fn set_input(&mut self, _: &mut Self::Executable, _: usize, _: Array) -> Result<(), Failure> {
         Err(unsupported("execution"))
     }
 
@@ -117,8 +117,13 @@ pub trait Compiler {
         Err(unsupported("execution"))
     }
 
-    /// Outputs of the last run.
-    fn outputs(&mut self, _: &Self::Executable) -> Result<Vec<Array>, Failure> {
+    /// How many elements each output of the last run has.
+    fn output_sizes(&mut self, _: &Self::Executable) -> Result<Vec<u64>, Failure> {
+        Err(unsupported("execution"))
+    }
+
+    /// One output of the last run.
+    fn output(&mut self, _: &Self::Executable, _: usize) -> Result<Array, Failure> {
         Err(unsupported("execution"))
     }
 }

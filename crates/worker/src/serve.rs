@@ -16,7 +16,7 @@ use std::{
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use xla_gym_protocol::{
-    ExecutableId, Failure, FailureKind, FrameError, Hello, Limits, Observation, Observe,
+    Array, ExecutableId, Failure, FailureKind, FrameError, Hello, Limits, Observation, Observe,
     PROTOCOL_VERSION, PassId, ProgramId, Reply, Request, Step, WORKER_SOCKET_FD, look_out,
     read_frame, write_frame,
 };
@@ -260,16 +260,20 @@ impl<C: Compiler> Server<C> {
             }
             Request::MakeInputs { executable, inputs } => {
                 let (compiler, executable) = self.executable(executable)?;
-                let inputs = xla_gym_arrays::make_inputs(&inputs)
+                xla_gym_arrays::check_size(&inputs)
                     .map_err(|reason| failed(FailureKind::Refused, reason))?;
-                compiler.set_inputs(executable, inputs)?;
+                // One by one: all of them may be a good part of the memory.
+                for (place, input) in inputs.inputs.iter().enumerate() {
+                    let array = xla_gym_arrays::make_array(input, place, &inputs);
+                    compiler.set_input(executable, place, array)?;
+                }
                 Reply::Done
             }
             Request::Execute { executable, runs, outputs } => {
                 let (compiler, executable) = self.executable(executable)?;
                 let nanos =
                     (0..runs).map(|_| compiler.execute(executable)).collect::<Result<_, _>>()?;
-                let outputs = if outputs { compiler.outputs(executable)? } else { Vec::new() };
+                let outputs = if outputs { outputs_of(compiler, executable)? } else { Vec::new() };
                 Reply::Executed { nanos, outputs }
             }
         })
@@ -422,4 +426,21 @@ fn receive_two_descriptors(socket: &UnixStream) -> Result<(OwnedFd, OwnedFd), St
         (Some(socket), Some(errors)) => Ok((socket, errors)),
         _ => Err("the fork request came without its two descriptors".to_owned()),
     }
+}
+
+/// Outputs of the last run; where they are large together, the large ones in brief.
+fn outputs_of<C: Compiler>(
+    compiler: &mut C,
+    executable: &C::Executable,
+) -> Result<Vec<Array>, Failure> {
+    let sizes = compiler.output_sizes(executable)?;
+    let together = sizes.iter().fold(0u64, |sum, size| sum.saturating_add(*size));
+    let output = |(place, &size): (usize, &u64)| {
+        let array = compiler.output(executable, place)?;
+        Ok(match xla_gym_arrays::is_brief(size, together) {
+            true => xla_gym_arrays::brief(&array),
+            false => array,
+        })
+    };
+    sizes.iter().enumerate().map(output).collect()
 }

@@ -32,8 +32,9 @@ struct Executable::State {
   std::vector<xla::Literal> literals;
   // For each device. Kept on the device side so that timing does not count the transfer.
   std::vector<std::vector<std::unique_ptr<xla::PjRtBuffer>>> inputs;
-  // Of the first device, which has everything: results are not sharded.
-  std::vector<xla::Literal> results;
+  // Of the first device, which has everything: results are not sharded. One of the two.
+  std::vector<std::unique_ptr<xla::PjRtBuffer>> results;
+  std::vector<xla::Literal> interpreted_results;
 };
 
 namespace {
@@ -57,15 +58,31 @@ uint64_t nanos_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
+// Inputs that take more bytes than this are used where they lie.
+constexpr int64_t kCopied = int64_t{256} << 20;
+
+std::unique_ptr<xla::PjRtBuffer> use_in_place(const Executable::State& executable,
+                                              const xla::Literal& literal,
+                                              xla::PjRtMemorySpace* memory) {
+  return value_or_throw(executable.loaded->client()->BufferFromHostBuffer(
+      literal.untyped_data(), literal.shape().element_type(), literal.shape().dimensions(),
+      /*byte_strides=*/std::nullopt, xla::PjRtClient::HostBufferSemantics::kImmutableZeroCopy,
+      /*on_done_with_host_buffer=*/nullptr, memory, /*device_layout=*/nullptr));
+}
+
 // Donated inputs are consumed by a run, so each run gets fresh buffers of the same literals.
 void upload(Executable::State& executable) {
   executable.inputs.clear();
+  int64_t bytes = 0;
+  for (const xla::Literal& literal : executable.literals) bytes += literal.size_bytes();
   for (xla::PjRtDevice* device : executable.loaded->addressable_devices()) {
     xla::PjRtMemorySpace* memory = value_or_throw(device->default_memory_space());
     auto& buffers = executable.inputs.emplace_back();
     for (const xla::Literal& literal : executable.literals) {
       auto buffer =
-          value_or_throw(executable.loaded->client()->BufferFromHostLiteral(literal, memory));
+          bytes > kCopied
+              ? use_in_place(executable, literal, memory)
+              : value_or_throw(executable.loaded->client()->BufferFromHostLiteral(literal, memory));
       throw_if_error(buffer->GetReadyFuture().Await());
       buffers.push_back(std::move(buffer));
     }
@@ -189,24 +206,36 @@ MemoryStats memory_stats(const Executable& executable) {
   return out;
 }
 
-void set_inputs(Executable& executable, rust::Slice<const Array> inputs) {
+namespace {
+
+// What was computed before is in the way of what comes.
+void forget_results(Executable::State& state) {
+  state.inputs.clear();
+  state.results.clear();
+  state.interpreted_results.clear();
+}
+
+}  // namespace
+
+void set_input(Executable& executable, size_t place, const Array& input) {
   std::vector<xla::Literal>& literals = executable.state->literals;
-  literals.clear();
-  for (const Array& array : inputs) {
-    xla::PrimitiveType type =
-        value_or_throw(xla::primitive_util::StringToPrimitiveType(std::string(array.dtype)));
-    std::vector<int64_t> dims(array.dims.begin(), array.dims.end());
-    xla::Literal literal(xla::ShapeUtil::MakeShape(type, dims));
-    if (literal.size_bytes() != array.bytes.size()) {
-      throw std::runtime_error("an input has " + std::to_string(array.bytes.size()) +
-                               " bytes where its shape needs " +
-                               std::to_string(literal.size_bytes()));
-    }
-    if (!array.bytes.empty()) {
-      std::memcpy(literal.untyped_data(), array.bytes.data(), array.bytes.size());
-    }
-    literals.push_back(std::move(literal));
+  if (place == 0) {
+    forget_results(*executable.state);
+    literals.clear();
   }
+  xla::PrimitiveType type =
+      value_or_throw(xla::primitive_util::StringToPrimitiveType(std::string(input.dtype)));
+  std::vector<int64_t> dims(input.dims.begin(), input.dims.end());
+  xla::Literal literal(xla::ShapeUtil::MakeShape(type, dims));
+  if (literal.size_bytes() != input.bytes.size()) {
+    throw std::runtime_error("an input has " + std::to_string(input.bytes.size()) +
+                             " bytes where its shape needs " +
+                             std::to_string(literal.size_bytes()));
+  }
+  if (!input.bytes.empty()) {
+    std::memcpy(literal.untyped_data(), input.bytes.data(), input.bytes.size());
+  }
+  literals.push_back(std::move(literal));
 }
 
 namespace {
@@ -227,7 +256,7 @@ uint64_t interpret(Executable::State& state) {
   evaluator.set_use_fast_path(true);
   xla::Literal result = value_or_throw(evaluator.Evaluate(*state.interpreted, arguments));
   uint64_t nanos = nanos_since(start);
-  state.results = leaves(std::move(result));
+  state.interpreted_results = leaves(std::move(result));
   return nanos;
 }
 
@@ -235,6 +264,7 @@ uint64_t interpret(Executable::State& state) {
 
 uint64_t execute(Executable& executable) {
   Executable::State& state = *executable.state;
+  forget_results(state);
   if (state.interpreted != nullptr) return interpret(state);
   upload(state);
   std::vector<std::vector<xla::PjRtBuffer*>> by_device;
@@ -250,29 +280,47 @@ uint64_t execute(Executable& executable) {
     for (const auto& buffer : device) throw_if_error(buffer->GetReadyFuture().Await());
   }
   uint64_t nanos = nanos_since(start);
-  state.results.clear();
-  for (const auto& buffer : results[0]) {
-    std::shared_ptr<xla::Literal> literal = value_or_throw(buffer->ToLiteralSync());
-    state.results.push_back(std::move(*literal));
-  }
+  state.inputs.clear();
+  state.results = std::move(results[0]);
   return nanos;
 }
 
-rust::Vec<Array> outputs(const Executable& executable) {
-  rust::Vec<Array> arrays;
-  for (const xla::Literal& result : executable.state->results) {
-    // Elements in row-major order, whatever layout the compiler chose.
-    const xla::Literal literal =
-        result.Relayout(xla::LayoutUtil::GetDefaultLayoutForShape(result.shape()));
-    Array array;
-    array.dtype =
-        xla::primitive_util::LowercasePrimitiveTypeName(literal.shape().element_type());
-    for (int64_t dimension : literal.shape().dimensions()) array.dims.push_back(dimension);
-    const auto* data = static_cast<const uint8_t*>(literal.untyped_data());
-    array.bytes = copy_bytes({data, static_cast<size_t>(literal.size_bytes())});
-    arrays.push_back(std::move(array));
+rust::Vec<uint64_t> output_sizes(const Executable& executable) {
+  rust::Vec<uint64_t> sizes;
+  for (const auto& buffer : executable.state->results) {
+    sizes.push_back(xla::ShapeUtil::ElementsIn(buffer->on_device_shape()));
   }
-  return arrays;
+  for (const xla::Literal& literal : executable.state->interpreted_results) {
+    sizes.push_back(xla::ShapeUtil::ElementsIn(literal.shape()));
+  }
+  return sizes;
+}
+
+namespace {
+
+Array to_array(const xla::Literal& result) {
+  // Elements in row-major order, whatever layout the compiler chose.
+  const xla::Layout row_major = xla::LayoutUtil::GetDefaultLayoutForShape(result.shape());
+  xla::Literal other;
+  const xla::Literal* literal = &result;
+  if (!xla::LayoutUtil::Equal(result.shape().layout(), row_major)) {
+    other = result.Relayout(row_major);
+    literal = &other;
+  }
+  Array array;
+  array.dtype = xla::primitive_util::LowercasePrimitiveTypeName(literal->shape().element_type());
+  for (int64_t dimension : literal->shape().dimensions()) array.dims.push_back(dimension);
+  const auto* data = static_cast<const uint8_t*>(literal->untyped_data());
+  array.bytes = copy_bytes({data, static_cast<size_t>(literal->size_bytes())});
+  return array;
+}
+
+}  // namespace
+
+Array output(const Executable& executable, size_t place) {
+  const Executable::State& state = *executable.state;
+  if (state.interpreted != nullptr) return to_array(state.interpreted_results.at(place));
+  return to_array(*value_or_throw(state.results.at(place)->ToLiteralSync()));
 }
 
 }  // namespace xla_gym

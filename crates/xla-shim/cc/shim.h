@@ -111,9 +111,10 @@ std::unique_ptr<Executable> compile(const Module& module, Names disable, bool in
                                     bool quick);
 uint64_t compile_nanos(const Executable& executable);
 MemoryStats memory_stats(const Executable& executable);
-void set_inputs(Executable& executable, rust::Slice<const Array> inputs);
+void set_input(Executable& executable, size_t place, const Array& input);
 uint64_t execute(Executable& executable);
-rust::Vec<Array> outputs(const Executable& executable);
+rust::Vec<uint64_t> output_sizes(const Executable& executable);
+Array output(const Executable& executable, size_t place);
 
 // Shared by the implementation files.
 

@@ -212,9 +212,11 @@ pub mod ffi {
         ) -> Result<UniquePtr<Executable>>;
         fn compile_nanos(executable: &Executable) -> u64;
         fn memory_stats(executable: &Executable) -> Result<MemoryStats>;
-        fn set_inputs(executable: Pin<&mut Executable>, inputs: &[Array]) -> Result<()>;
+        /// In order: with the first, those before are forgotten.
+        fn set_input(executable: Pin<&mut Executable>, place: usize, input: &Array) -> Result<()>;
         fn execute(executable: Pin<&mut Executable>) -> Result<u64>;
-        fn outputs(executable: &Executable) -> Result<Vec<Array>>;
+        fn output_sizes(executable: &Executable) -> Vec<u64>;
+        fn output(executable: &Executable, place: usize) -> Result<Array>;
     }
 }
 

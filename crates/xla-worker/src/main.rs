@@ -305,27 +305,26 @@ impl Compiler for Xla {
         Ok((executable, nanos, memory))
     }
 
-    fn set_inputs(
+    fn set_input(
         &mut self,
         executable: &mut Self::Executable,
-        inputs: Vec<Array>,
+        place: usize,
+        array: Array,
     ) -> Result<(), Failure> {
-        let inputs: Vec<xla::Array> = inputs
-            .into_iter()
-            .map(|array| xla::Array { dtype: array.dtype, dims: array.dims, bytes: array.bytes })
-            .collect();
-        xla::set_inputs(executable.pin_mut(), &inputs).map_err(refused)
+        let array = xla::Array { dtype: array.dtype, dims: array.dims, bytes: array.bytes };
+        xla::set_input(executable.pin_mut(), place, &array).map_err(refused)
     }
 
     fn execute(&mut self, executable: &mut Self::Executable) -> Result<u64, Failure> {
         xla::execute(executable.pin_mut()).map_err(refused)
     }
 
-    fn outputs(&mut self, executable: &Self::Executable) -> Result<Vec<Array>, Failure> {
-        let outputs = xla::outputs(executable).map_err(refused)?;
-        Ok(outputs
-            .into_iter()
-            .map(|array| Array { dtype: array.dtype, dims: array.dims, bytes: array.bytes })
-            .collect())
+    fn output_sizes(&mut self, executable: &Self::Executable) -> Result<Vec<u64>, Failure> {
+        Ok(xla::output_sizes(executable))
+    }
+
+    fn output(&mut self, executable: &Self::Executable, place: usize) -> Result<Array, Failure> {
+        let array = xla::output(executable, place).map_err(refused)?;
+        Ok(Array { dtype: array.dtype, dims: array.dims, bytes: array.bytes, block: 0 })
     }
 }
