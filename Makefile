@@ -20,7 +20,7 @@ help:
 	@echo "make test   set up, build, and run all tests"
 	@echo "make build  set up and build the xla-gym command ($(BIN)/xla-gym)"
 	@echo "make wheel  build the Python package into dist"
-	@echo "make data   rebuild the benchmark graphs and their manifest"
+	@echo "make data   rebuild the benchmark graphs and their manifests"
 	@echo "make test-data  rebuild ten of them, picked at random, and compare"
 	@echo "make bench  measure what the engine adds to the passes' own time"
 	@echo "make fmt    format the code"
@@ -65,11 +65,13 @@ $(PYTHON_ENV)/ready: python/tests/requirements.txt
 test-data: $(DATA_ENV)/ready
 	$(DATA_PYTHON) tools/dataset/check_rebuild.py
 
-# Rebuilds the data set from the frameworks, then what the engine says of it.
+# Rebuilds the data sets from the frameworks, then what the engine says of it.
 data: build $(DATA_ENV)/ready
 	$(DATA_PYTHON) tools/dataset/generate.py
+	$(DATA_PYTHON) tools/dataset/generate.py --dataset hlo-full-v1
 	$(CARGO) build --release --locked -p xla-gym-lab
 	$(BIN)/xla-gym-lab manifest
+	$(BIN)/xla-gym-lab manifest --folder data/hlo-full-v1
 
 $(DATA_ENV)/ready: tools/dataset/requirements.txt
 	python3 -m venv --clear $(DATA_ENV)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the data set hlo-v1: unoptimised HLO graphs of real models, as the frameworks emit them.
+"""Writes a data set: unoptimised HLO graphs of real models, as the frameworks emit them.
 
     make data
+
+hlo-v1 holds many small graphs, hlo-full-v1 a few programs of the sizes that people run.
 
 Finished graphs are kept in the work folder, so an interrupted run goes on where it stopped.
 The pinned versions give the same bytes each time.
@@ -26,6 +28,7 @@ import lowering
 import report
 from families import all_specs
 from pack import pack
+from spec import DATASETS
 from store import Store
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -51,11 +54,11 @@ def make(store, module, spec):
     return None
 
 
-def make_by_id(work, graph_id):
+def make_by_id(folder, dataset, graph_id):
     """The same in a worker process, which cannot be handed functions."""
     warnings.filterwarnings("ignore")
-    module, spec = next(pair for pair in all_specs() if pair[1].id == graph_id)
-    return make(Store(work), module, spec)
+    module, spec = next(pair for pair in all_specs(dataset) if pair[1].id == graph_id)
+    return make(Store(folder), module, spec)
 
 
 def results(store, missing, jobs):
@@ -66,7 +69,10 @@ def results(store, missing, jobs):
         return
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        futures = {pool.submit(make_by_id, store.folder, spec.id): spec for _, spec in missing}
+        futures = {
+            pool.submit(make_by_id, store.folder, spec.dataset, spec.id): spec
+            for _, spec in missing
+        }
         try:
             for future in concurrent.futures.as_completed(futures):
                 yield futures[future], future.result()
@@ -116,11 +122,15 @@ def write(store, specs, out, quiet=False):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--dataset", choices=DATASETS, default=DATASETS[0],
+        help=f"which data set (default {DATASETS[0]})",
+    )  # fmt: skip
     parser.add_argument("--only", metavar="REGEX", help="make graphs whose id matches this")
     parser.add_argument("--list", action="store_true", help="list the graphs and stop")
     parser.add_argument(
         "--out", type=pathlib.Path, metavar="DIR",
-        help="folder of the archives (default data/hlo-v1; with --only: write none)",
+        help="folder of the archives (default data/DATASET; with --only: write none)",
     )  # fmt: skip
     parser.add_argument(
         "--work", type=pathlib.Path, default=ROOT / ".dataset-work", metavar="DIR",
@@ -129,19 +139,19 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     options = parser.parse_args()
     if options.out is None and not options.only:
-        options.out = ROOT / "data" / "hlo-v1"
+        options.out = ROOT / "data" / options.dataset
     return options
 
 
 def main():
     options = arguments()
-    specs = list(all_specs())
+    specs = list(all_specs(options.dataset))
     wanted = [pair for pair in specs if re.search(options.only or "", pair[1].id)]
     if options.list:
         for _, spec in wanted:
             print(f"{spec.id}\t{spec.kind}\t{spec.what}")
         return 0
-    store = Store(options.work)
+    store = Store(options.work / options.dataset)
     missing = [(module, spec) for module, spec in wanted if store.facts(module, spec) is None]
     print(f"{len(wanted)} graphs, {len(missing)} to make", file=sys.stderr)
     progress = Progress(len(missing))

@@ -1,4 +1,4 @@
-"""Archives and the list of graphs: what is published under data/hlo-v1."""
+"""Archives and the list of graphs: what is published under data/DATASET."""
 
 import hashlib
 import io

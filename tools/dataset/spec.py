@@ -4,6 +4,9 @@ import dataclasses
 from collections.abc import Callable
 from importlib.metadata import version
 
+# The data set of small graphs, and that of programs at the sizes at which people run them.
+DATASETS = ("hlo-v1", "hlo-full-v1")
+
 KINDS = ("forward", "loss", "gradient", "train", "generate", "other")
 
 
@@ -18,14 +21,17 @@ class Spec:
     build: Callable
     options: dict = dataclasses.field(default_factory=dict)
     libraries: tuple = ("jax",)
+    dataset: str = "hlo-v1"
 
     def __post_init__(self):
         if self.kind not in KINDS:
             raise ValueError(f"{self.id}: {self.kind!r} is none of {KINDS}")
+        if self.dataset not in DATASETS:
+            raise ValueError(f"{self.id}: {self.dataset!r} is none of {DATASETS}")
 
     @property
     def id(self):
-        return f"hlo-v1/{self.family}/{self.name}"
+        return f"{self.dataset}/{self.family}/{self.name}"
 
     @property
     def framework(self):
@@ -44,6 +50,8 @@ SUPER_FAMILIES = {
     "inceptionv3": "cnn",
     "densenet121": "cnn",
     "xception": "cnn",
+    "convnext": "cnn",
+    "physics": "ode",
 }
 
 

@@ -45,7 +45,7 @@ def write_whole(path, data):
 
 
 class Store:
-    """The work folder: FAMILY/NAME.hlo with FAMILY/NAME.json beside it."""
+    """A data set's part of the work folder: FAMILY/NAME.hlo with FAMILY/NAME.json beside it."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)

@@ -81,7 +81,7 @@ impl Context {
         let progress = self.progress();
         progress.doing(&format!("reading {}", file.display()));
         if let Some(id) = file.to_str().filter(|name| Library::is_id(name) && !file.exists()) {
-            let library = Library::hlo_v1()?;
+            let library = Library::of_id(id)?;
             return Ok(engine.load(&library.source(library.graph(id)?)?)?);
         }
         Ok(engine.load_file(file)?)

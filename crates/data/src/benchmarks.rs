@@ -38,7 +38,7 @@ impl Benchmark {
     /// The program itself.
     pub fn source(&self) -> Result<Source, BenchmarkError> {
         Ok(match self {
-            Benchmark::Graph(graph) => Library::hlo_v1()?.source(graph)?,
+            Benchmark::Graph(graph) => Library::of_id(&graph.id)?.source(graph)?,
             Benchmark::File(path) => Source::read(path)?,
             Benchmark::Memory(source) => source.clone(),
         })
@@ -128,7 +128,7 @@ pub struct Benchmarks {
 
 impl Benchmarks {
     /// Finds programs. Each spec is one of
-    /// - an id of the data set, or a pattern of ids: `hlo-v1/gpt2/*`, `hlo-v1`;
+    /// - an id of a data set, or a pattern of ids: `hlo-v1/gpt2/*`, `hlo-v1`, `hlo-full-v1`;
     /// - a side of a split: `hlo-v1:gpt2/train`, `hlo-v1:unseen/test`; `hlo-v1:all/train` is what
     ///   is on no split's test side, `hlo-v1:all/test` the rest;
     /// - a file, a pattern of files, or a folder. In a folder that XLA dumped into, the modules
@@ -158,16 +158,20 @@ fn find_one(spec: &str) -> Result<Benchmarks, BenchmarkError> {
     if spec == "-" || path.exists() {
         return in_path(path);
     }
-    if let Some(side) = spec.strip_prefix("hlo-v1:") {
-        return side_of_split(side)
+    if let Some((name, side)) = spec.split_once(':')
+        && let Some(library) = Library::named(name)?
+    {
+        return side_of_split(library, side)
             .ok_or_else(|| BenchmarkError::Nothing { spec: spec.to_owned(), skipped: Vec::new() });
     }
     let is_pattern = spec.contains(['*', '?', '[']);
-    if spec == "hlo-v1" || Library::is_id(spec) {
-        let library = Library::hlo_v1()?;
-        let graphs: Vec<Benchmark> = if spec == "hlo-v1" {
-            library.manifest().graphs.iter().map(Benchmark::Graph).collect()
-        } else if is_pattern {
+    if let Some(library) = Library::named(spec)? {
+        let graphs = library.manifest().graphs.iter().map(Benchmark::Graph).collect();
+        return Ok(Benchmarks { programs: graphs, skipped: Vec::new() });
+    }
+    if Library::is_id(spec) {
+        let library = Library::of_id(spec)?;
+        let graphs: Vec<Benchmark> = if is_pattern {
             let pattern = Pattern::new(spec).map_err(|error| no_pattern(spec, &error))?;
             let graphs = library.manifest().graphs.iter();
             graphs.filter(|graph| pattern.matches(&graph.id)).map(Benchmark::Graph).collect()
@@ -217,11 +221,11 @@ fn in_path(path: &Path) -> Result<Benchmarks, BenchmarkError> {
 }
 
 /// `gpt2/train`
-fn side_of_split(text: &str) -> Option<Benchmarks> {
+fn side_of_split(library: &'static Library, text: &str) -> Option<Benchmarks> {
     let (split, side) = text.split_once('/')?;
     if split == "all" && (side == "train" || side == "test") {
         let tests = |graph: &Graph| graph.splits.values().any(|side| *side == Side::Test);
-        let graphs = Library::hlo_v1().ok()?.manifest().graphs.iter();
+        let graphs = library.manifest().graphs.iter();
         let graphs = graphs.filter(|graph| tests(graph) == (side == "test"));
         return Some(Benchmarks {
             programs: graphs.map(Benchmark::Graph).collect(),
@@ -230,7 +234,7 @@ fn side_of_split(text: &str) -> Option<Benchmarks> {
     }
     let split = Split::ALL.into_iter().find(|known| known.to_string() == split)?;
     let side = [Side::Train, Side::Test].into_iter().find(|known| known.to_string() == side)?;
-    let manifest = Library::hlo_v1().ok()?.manifest();
+    let manifest = library.manifest();
     Some(Benchmarks {
         programs: manifest.side(split, side).map(Benchmark::Graph).collect(),
         skipped: Vec::new(),
@@ -256,7 +260,7 @@ mod tests {
         };
         let (train, test) = (names("hlo-v1:all/train"), names("hlo-v1:all/test"));
         assert_eq!(train.len() + test.len(), names("hlo-v1").len());
-        for split in Split::ALL {
+        for split in Split::HLO_V1 {
             for name in names(&format!("hlo-v1:{split}/test")) {
                 assert!(test.contains(&name) && !train.contains(&name), "{name}");
             }
@@ -280,6 +284,8 @@ mod tests {
         assert_eq!(count("hlo-v1/gpt2/*"), gpt2);
         let train = manifest.side(Split::Gpt2, Side::Train).count();
         assert_eq!(count("hlo-v1:gpt2/train"), train);
+        assert_eq!(count("hlo-full-v1:all/test"), count("hlo-full-v1"));
+        assert_eq!(count("hlo-full-v1:full-size/test"), count("hlo-full-v1/*"));
     }
 
     #[test]

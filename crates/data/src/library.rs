@@ -1,4 +1,4 @@
-//! The data set that is compiled into the program.
+//! The data sets that are compiled into the program.
 
 use std::{
     collections::HashMap,
@@ -10,14 +10,21 @@ use xla_gym_engine::Source;
 
 use crate::manifest::{Graph, Manifest};
 
+/// A data set as it lies in the program.
+struct DataSet {
+    name: &'static str,
+    manifest: &'static [u8],
+    archives: &'static [(&'static str, &'static [u8])],
+}
+
 include!(concat!(env!("OUT_DIR"), "/archives.rs"));
 
-/// Why a graph of the data set cannot be had.
+/// Why a graph of a data set cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// There is no such graph.
     #[error(
-        "there is no graph {id:?} in the data set{}; `xla-gym data list` shows all",
+        "there is no graph {id:?} in the data sets{}; `xla-gym data list` shows all",
         hint(similar)
     )]
     Unknown {
@@ -27,7 +34,7 @@ pub enum LibraryError {
         similar: Vec<String>,
     },
     /// The data inside the program is broken.
-    #[error("the data set inside this program is broken: {0}; build it again")]
+    #[error("a data set inside this program is broken: {0}; build it again")]
     Broken(String),
 }
 
@@ -38,30 +45,52 @@ fn hint(similar: &[String]) -> String {
     }
 }
 
-/// The data set.
+/// A data set.
 pub struct Library {
     manifest: Manifest,
+    archives: &'static [(&'static str, &'static [u8])],
     /// Archives that were unpacked: graph texts by member name.
     unpacked: Mutex<HashMap<String, HashMap<String, Vec<u8>>>>,
 }
 
 impl Library {
-    /// The data set `hlo-v1`, shared by the whole process.
-    pub fn hlo_v1() -> Result<&'static Library, LibraryError> {
-        static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
-        LIBRARY
-            .get_or_init(|| {
-                let manifest =
-                    serde_json::from_slice(MANIFEST).map_err(|error| error.to_string())?;
-                Ok(Library { manifest, unpacked: Mutex::default() })
-            })
-            .as_ref()
+    /// All data sets, shared by the whole process.
+    pub fn all() -> Result<&'static [Library], LibraryError> {
+        static LIBRARIES: OnceLock<Result<Vec<Library>, String>> = OnceLock::new();
+        let open = |set: &DataSet| -> Result<Library, String> {
+            let manifest =
+                serde_json::from_slice(set.manifest).map_err(|error| error.to_string())?;
+            Ok(Library { manifest, archives: set.archives, unpacked: Mutex::default() })
+        };
+        LIBRARIES
+            .get_or_init(|| DATA_SETS.iter().map(open).collect())
+            .as_deref()
             .map_err(|error| LibraryError::Broken(error.clone()))
     }
 
-    /// Whether a name is meant as an id of the data set rather than as a file.
+    /// The data set of a name, if there is one.
+    pub fn named(name: &str) -> Result<Option<&'static Library>, LibraryError> {
+        Ok(Library::all()?.iter().find(|library| library.manifest.name == name))
+    }
+
+    /// The graphs that are trained on, and those held out from them: `hlo-v1`.
+    pub fn hlo_v1() -> Result<&'static Library, LibraryError> {
+        Library::named("hlo-v1")?
+            .ok_or_else(|| LibraryError::Broken("hlo-v1 is missing".to_owned()))
+    }
+
+    /// The data set that an id belongs to.
+    pub fn of_id(id: &str) -> Result<&'static Library, LibraryError> {
+        match id.split_once('/').map(|(name, _)| Library::named(name)) {
+            Some(Ok(Some(library))) => Ok(library),
+            Some(Err(error)) => Err(error),
+            _ => Err(LibraryError::Unknown { id: id.to_owned(), similar: Vec::new() }),
+        }
+    }
+
+    /// Whether a name is meant as an id of a data set rather than as a file.
     pub fn is_id(name: &str) -> bool {
-        name.starts_with("hlo-v1/")
+        name.split_once('/').is_some_and(|(set, _)| DATA_SETS.iter().any(|known| known.name == set))
     }
 
     /// What is known of the graphs.
@@ -71,7 +100,7 @@ impl Library {
 
     /// Size of the packed graphs.
     pub fn archive_bytes(&self) -> usize {
-        ARCHIVES.iter().map(|(_, bytes)| bytes.len()).sum()
+        self.archives.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
     /// Finds a graph by id.
@@ -97,7 +126,8 @@ impl Library {
         let broken = |what: &str| LibraryError::Broken(format!("{}: {what}", graph.id));
         let mut unpacked = self.unpacked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if !unpacked.contains_key(&graph.archive) {
-            let (_, bytes) = ARCHIVES
+            let (_, bytes) = self
+                .archives
                 .iter()
                 .find(|(name, _)| *name == graph.archive)
                 .ok_or_else(|| broken("its archive is missing"))?;

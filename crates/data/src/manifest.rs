@@ -86,11 +86,16 @@ pub enum Split {
     Diverse,
     /// Whole super-families held out.
     Unseen,
+    /// Models as large as people train them, of which none is trained on.
+    FullSize,
 }
 
 impl Split {
     /// All of them.
-    pub const ALL: [Split; 3] = [Split::Gpt2, Split::Diverse, Split::Unseen];
+    pub const ALL: [Split; 4] = [Split::Gpt2, Split::Diverse, Split::Unseen, Split::FullSize];
+
+    /// Those of the data set that is trained on.
+    pub const HLO_V1: [Split; 3] = [Split::Gpt2, Split::Diverse, Split::Unseen];
 }
 
 impl fmt::Display for Split {
@@ -99,6 +104,7 @@ impl fmt::Display for Split {
             Split::Gpt2 => "gpt2",
             Split::Diverse => "diverse",
             Split::Unseen => "unseen",
+            Split::FullSize => "full-size",
         })
     }
 }

@@ -8,13 +8,13 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
-use xla_gym_data::{Baseline, Candidate, Graph, Shingles, assign, unpack};
+use xla_gym_data::{Baseline, Candidate, Graph, Shingles, Side, Split, assign, unpack};
 use xla_gym_engine::{Engine, EngineError, Session, Source, on_all_cores, protocol::Observe};
 use xla_gym_score::{OPTIONAL, apply_all, default_passes, run_default};
 
 use crate::graphs;
 
-/// The manifest of the data set: what the engine says of every graph.
+/// The manifest of a data set: what the engine says of every graph.
 #[derive(clap::Args)]
 pub struct Args {
     /// The folder with the archives and the generator's list.
@@ -63,12 +63,16 @@ pub fn run(args: Args) -> Result<()> {
             shingles: Shingles::of(&String::from_utf8_lossy(text)),
         })
         .collect();
-    let sides = assign(&candidates);
+    let name = args.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let sides = match &*name {
+        "hlo-v1" => assign(&candidates),
+        _ => vec![BTreeMap::from([(Split::FullSize, Side::Test)]); candidates.len()],
+    };
     drop(candidates);
     for (graph, sides) in graphs.iter_mut().zip(sides) {
         graph.splits = sides;
     }
-    write(&args.folder.join("manifest.json"), &engine.name(), &graphs)
+    write(&args.folder.join("manifest.json"), &name, &engine.name(), &graphs)
 }
 
 fn read_archives(folder: &Path, generated: &[Generated]) -> Result<Vec<Vec<u8>>> {
@@ -152,11 +156,12 @@ fn operations(session: &mut Session) -> Result<u64, EngineError> {
 }
 
 /// One graph a line, so that changes can be read.
-fn write(path: &Path, engine: &str, graphs: &[Graph]) -> Result<()> {
+fn write(path: &Path, name: &str, engine: &str, graphs: &[Graph]) -> Result<()> {
     let mut text = String::new();
     writeln!(
         text,
-        r#"{{"name": "hlo-v1", "engine": {}, "graphs": ["#,
+        r#"{{"name": {}, "engine": {}, "graphs": ["#,
+        serde_json::to_string(name)?,
         serde_json::to_string(engine)?
     )?;
     for (index, graph) in graphs.iter().enumerate() {

@@ -23,14 +23,15 @@ fn find_benchmarks(specs: Vec<String>) -> PyResult<(Vec<String>, Vec<(String, St
 /// What is known of a graph of the data set, as JSON.
 #[pyfunction]
 fn describe_graph(id: &str) -> PyResult<String> {
-    let graph = Library::hlo_v1().map_err(library_error)?.graph(id).map_err(library_error)?;
+    let library = Library::of_id(id).map_err(library_error)?;
+    let graph = library.graph(id).map_err(library_error)?;
     serde_json::to_string(graph).map_err(|error| BenchmarkNotFoundError::new_err(error.to_string()))
 }
 
 /// The text of a graph of the data set.
 #[pyfunction]
 fn read_graph<'py>(py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyBytes>> {
-    let library = Library::hlo_v1().map_err(library_error)?;
+    let library = Library::of_id(id).map_err(library_error)?;
     let source = library.graph(id).and_then(|graph| library.source(graph));
     Ok(PyBytes::new(py, &source.map_err(library_error)?.bytes))
 }

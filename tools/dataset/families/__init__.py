@@ -3,7 +3,7 @@
 import importlib
 
 # The order is the order of generation, and of two graphs of one opcode sequence the first stays.
-MODULES = (
+SMALL_MODULES = (
     "gpt2",
     "bert",
     "resnet",
@@ -27,11 +27,24 @@ MODULES = (
     "ode",
 )
 
+FULL_MODULES = (
+    "full_text",
+    "full_llama",
+    "full_vision",
+    "full_keras",
+    "full_diffusion",
+    "full_moe",
+    "full_other",
+    "full_physics",
+)
 
-def all_specs():
-    """Every declared graph with the name of the module that declares it."""
+MODULES = {"hlo-v1": SMALL_MODULES, "hlo-full-v1": FULL_MODULES}
+
+
+def all_specs(dataset="hlo-v1"):
+    """Every declared graph of a data set, with the name of the module that declares it."""
     seen = set()
-    for name in MODULES:
+    for name in MODULES[dataset]:
         for spec in importlib.import_module(f"families.{name}").specs():
             if spec.id in seen:
                 raise ValueError(f"two graphs are called {spec.id}")

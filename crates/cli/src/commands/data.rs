@@ -6,7 +6,7 @@ mod verify;
 
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 use xla_gym_data::{Graph, Library, Side, Split};
 use xla_gym_engine::on_all_cores;
@@ -37,6 +37,10 @@ enum Command {
     },
     /// Sizes, families, splits, opcodes.
     Stats {
+        /// Of which data set.
+        #[arg(long, default_value = "hlo-v1")]
+        set: String,
+
         /// Draw sizes and opcodes by family into this file.
         #[arg(long, value_name = "OUT")]
         svg: Option<PathBuf>,
@@ -73,7 +77,7 @@ fn parse_split(text: &str) -> Result<Split, String> {
     Split::ALL
         .into_iter()
         .find(|split| split.to_string() == text)
-        .ok_or_else(|| "there are: gpt2, diverse, unseen".to_owned())
+        .ok_or_else(|| "there are: gpt2, diverse, unseen, full-size".to_owned())
 }
 
 fn parse_side(text: &str) -> Result<Side, String> {
@@ -85,18 +89,28 @@ fn parse_side(text: &str) -> Result<Side, String> {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let library = Library::hlo_v1()?;
     match args.command {
-        Command::List(args) => list(context, library, args)?,
-        Command::Show { id } => show(context, library.graph(&id)?)?,
-        Command::Stats { svg, load } => stats(context, library, svg, load)?,
+        Command::List(args) => list(context, args)?,
+        Command::Show { id } => show(context, Library::of_id(&id)?.graph(&id)?)?,
+        Command::Stats { set, svg, load } => stats(context, named(&set)?, svg, load)?,
         Command::Scan(args) => return scan::run(context, args),
-        Command::Verify(args) => return verify::run(context, library, args),
+        Command::Verify(args) => return verify::run(context, named(&args.set)?, args),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(context: &Context, library: &Library, args: ListArgs) -> Result<()> {
+fn named(name: &str) -> Result<&'static Library> {
+    let names = || Library::all().map(|all| all.iter().map(|set| &*set.manifest().name));
+    let Some(library) = Library::named(name)? else {
+        bail!(
+            "there is no data set {name:?}; there are: {}",
+            names()?.collect::<Vec<_>>().join(", ")
+        );
+    };
+    Ok(library)
+}
+
+fn list(context: &Context, args: ListArgs) -> Result<()> {
     let wanted = |graph: &&Graph| {
         args.filter.as_ref().is_none_or(|text| graph.id.contains(text.as_str()))
             && args.split.is_none_or(|split| match (graph.splits.get(&split), args.side) {
@@ -105,7 +119,8 @@ fn list(context: &Context, library: &Library, args: ListArgs) -> Result<()> {
                 (Some(side), Some(wanted)) => *side == wanted,
             })
     };
-    let graphs: Vec<&Graph> = library.manifest().graphs.iter().filter(wanted).collect();
+    let all = Library::all()?.iter().flat_map(|library| &library.manifest().graphs);
+    let graphs: Vec<&Graph> = all.filter(wanted).collect();
     if context.json() {
         return context.print_json(&graphs);
     }
@@ -229,6 +244,7 @@ fn stats(context: &Context, library: &Library, svg: Option<PathBuf>, load: bool)
     for split in Split::ALL {
         for side in [Side::Train, Side::Test] {
             splits.push(split_row(split, side, library.manifest().side(split, side)));
+            splits.pop_if(|row| row.graphs == 0);
         }
     }
     let stats = Stats {

@@ -19,6 +19,10 @@ pub struct Args {
     /// Only graphs whose id contains this.
     filter: Option<String>,
 
+    /// Of which data set.
+    #[arg(long, default_value = "hlo-v1")]
+    pub set: String,
+
     /// Do not compile and run (which takes most of the time).
     #[arg(long)]
     no_exec: bool,
