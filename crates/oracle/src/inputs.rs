@@ -71,18 +71,14 @@ impl Style {
         Style::Negative,
     ];
 
+    /// And then those that are for some inputs once more, for the others.
+    const AGAIN: [Style; 6] =
+        [Style::Small, Style::Large, Style::Equal, Style::Wide, Style::Positive, Style::Negative];
+
     /// Whether only some floats are of this kind and others as in training: where all are small, say,
     /// what one of them does to others that are not is never seen.
     fn is_for_some(self) -> bool {
-        matches!(
-            self,
-            Style::Large
-                | Style::Small
-                | Style::Positive
-                | Style::Wide
-                | Style::Equal
-                | Style::Negative
-        )
+        Style::AGAIN.contains(&self)
     }
 
     /// Whether many values are exactly equal, which is the point of it and which a nudge would undo.
@@ -92,18 +88,28 @@ impl Style {
 
     /// The style of a trial; none after all of them, when each input has one of its own.
     pub fn of_trial(trial: u32) -> Option<Style> {
-        Style::ALL.get(trial as usize).copied()
+        Style::ALL.into_iter().chain(Style::AGAIN).nth(trial as usize)
     }
 }
 
 /// Inputs for a program: the same for the same arguments, on every machine.
 pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: Calm) -> InputSet {
-    let seed = mix(seed ^ mix(u64::from(trial) + 1));
+    let (whole, seed) = (seed, mix(seed ^ mix(u64::from(trial) + 1)));
+    let again = trial as usize >= Style::ALL.len();
     let input = |(place, spec): (usize, &ArraySpec)| {
         let luck = mix(seed ^ mix(place as u64 + 0x51ed));
         let own = Style::ALL[(mix(luck) % Style::ALL.len() as u64) as usize];
-        let style = Style::of_trial(trial).unwrap_or(own);
+        let (style, ordinary) = match Style::of_trial(trial) {
+            Some(style) => {
+                let side = mix(whole ^ mix(place as u64 + 1000 * (style as u64 + 1))) % 2 == 0;
+                (style, side != again)
+            }
+            None => (own, (luck >> 8).is_multiple_of(2)),
+        };
         let mut fill = fill(signature, spec, style, calm, luck);
+        if ordinary && style.is_for_some() && !calm.floats && !spec.role.positive {
+            fill = ordinary_floats(signature, spec).unwrap_or(fill);
+        }
         let number = spec.dims.iter().product::<i64>() == 1
             && matches!(Element::of(&spec.dtype).kind, Kind::Float(_));
         // One number says little in a trial, so its size varies most.
@@ -228,23 +234,10 @@ fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luc
             _ => Fill::Uniform { low: 0.05, high: 1.0 },
         };
     }
-    // As weights are drawn, so that activations neither vanish nor saturate.
-    let as_weights = || {
-        let inputs: i64 = spec.dims[..spec.dims.len() - 1].iter().product();
-        let most = (3.0 / inputs.max(1) as f64).sqrt();
-        Fill::Uniform { low: -most, high: most }
-    };
-    let floats = signature.inputs.iter().filter(|spec| Element::of(&spec.dtype).float().is_some());
-    if style.is_for_some() && (luck >> 8).is_multiple_of(2) && floats.count() > 1 {
-        return match spec.dims.len() {
-            0 | 1 => Fill::Uniform { low: -1.0, high: 1.0 },
-            _ => as_weights(),
-        };
-    }
     match style {
         Style::Typical | Style::Edges | Style::Beyond => Fill::Uniform { low: -1.0, high: 1.0 },
         Style::Beginning if is_state(signature, spec) && luck % 2 == 1 => Fill::Constant(0.0),
-        Style::Beginning if spec.dims.len() > 1 => as_weights(),
+        Style::Beginning if spec.dims.len() > 1 => as_weights(spec),
         Style::Beginning => Fill::Scales { low: -8.0, high: 1.0, signed: true },
         Style::Wide => {
             let most = (2 << (luck % 5)) as f64;
@@ -260,6 +253,25 @@ fn floats(signature: &Signature, spec: &ArraySpec, style: Style, calm: bool, luc
             signed => Fill::Scales { low: 4.0, high: 9.0, signed: signed == 1 },
         },
     }
+}
+
+/// As weights are drawn, so that activations neither vanish nor saturate.
+fn as_weights(spec: &ArraySpec) -> Fill {
+    let inputs: i64 = spec.dims[..spec.dims.len() - 1].iter().product();
+    let most = (3.0 / inputs.max(1) as f64).sqrt();
+    Fill::Uniform { low: -most, high: most }
+}
+
+/// What floats are beside others that are unusual, if there are others.
+fn ordinary_floats(signature: &Signature, spec: &ArraySpec) -> Option<Fill> {
+    let is_float = |spec: &&ArraySpec| Element::of(&spec.dtype).float().is_some();
+    if !is_float(&spec) || signature.inputs.iter().filter(is_float).count() < 2 {
+        return None;
+    }
+    Some(match spec.dims.len() {
+        0 | 1 => Fill::Uniform { low: -1.0, high: 1.0 },
+        _ => as_weights(spec),
+    })
 }
 
 /// Whether only one input has ids.
@@ -307,6 +319,27 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn each_input_is_small_in_one_trial_and_ordinary_in_another() {
+        let spec = |size| ArraySpec {
+            dtype: "f32".to_owned(),
+            dims: vec![size, 4],
+            role: Role::default(),
+        };
+        let signature = Signature { inputs: (1..40).map(spec).collect(), ..Signature::default() };
+        let small = Fill::Uniform { low: -0.01, high: 0.01 };
+        let trials = (0..17).filter(|trial| Style::of_trial(*trial) == Some(Style::Small));
+        let sets: Vec<Vec<bool>> = trials
+            .map(|trial| {
+                let set = inputs(&signature, 3, trial, Calm::NOT);
+                set.inputs.iter().map(|input| input.fill == small).collect()
+            })
+            .collect();
+        assert_eq!(sets.len(), 2);
+        assert!(sets[0].iter().zip(&sets[1]).all(|(a, b)| a != b), "{sets:?}");
+        assert!(sets[0].contains(&true) && sets[1].contains(&true));
     }
 
     #[test]

@@ -21,9 +21,9 @@ const NUDGES: u64 = 2;
 /// Programs with fewer elements in all outputs get twice as many trials: a few numbers say little.
 const FEW: i64 = 64;
 
-/// Programs with less to do (operations and bytes of a run) get twice and four times as many, which
+/// Programs with less to do (operations and bytes of a run) get twice, four and eight times as many, which
 /// takes less time than compiling them.
-const LITTLE: [f64; 2] = [2e6, 5e5];
+const LITTLE: [f64; 3] = [5e7, 2e6, 5e5];
 
 /// But at most so many, unless more were asked for.
 const MOST: u32 = 48;
