@@ -20,7 +20,8 @@ pub const SAMPLES: usize = 2;
 /// Numbers that a block of floating point gives.
 pub const NUMBERS: usize = SUMS + SAMPLES;
 
-const SUMS: usize = 2;
+/// How many of them are sums; they come first.
+pub const SUMS: usize = 2;
 
 /// Arrays that have fewer elements together are kept whole.
 pub const MOST_WHOLE: u64 = 1 << 22;

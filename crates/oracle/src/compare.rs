@@ -17,7 +17,7 @@ pub const HIGHER_FACTOR: f64 = 32.0;
 pub const MEAN_FACTOR: f64 = 4.0;
 
 /// Fewer elements than this say nothing by their mean: they may all hang on one sum.
-const MANY: u64 = 256;
+pub const MANY: u64 = 256;
 
 /// Which of two comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

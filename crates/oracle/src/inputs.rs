@@ -101,7 +101,8 @@ pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: Calm) -> Input
         let own = Style::ALL[(mix(luck) % Style::ALL.len() as u64) as usize];
         let (style, ordinary) = match Style::of_trial(trial) {
             Some(style) => {
-                let side = mix(whole ^ mix(place as u64 + 1000 * (style as u64 + 1))) % 2 == 0;
+                let side = mix(whole ^ mix(place as u64 + 1000 * (style as u64 + 1)));
+                let side = side.is_multiple_of(2);
                 (style, side != again)
             }
             None => (own, (luck >> 8).is_multiple_of(2)),

@@ -6,7 +6,7 @@
 //! the noise of the elements of about its size in the same output; one large element says nothing
 //! of small ones.
 
-use xla_gym_arrays::{Element, Format, Kind};
+use xla_gym_arrays::{Element, Format, Kind, NUMBERS, SUMS};
 use xla_gym_engine::protocol::Array;
 
 /// This share of the elements of one size have less noise than what counts for all of them.
@@ -241,8 +241,8 @@ fn near(samples: &Samples, element: &Element, floor: Format) -> Expected {
     if precise.is_none() && !samples.constants {
         widen(&mut noise, &vec![0.0; own.len()], &moved);
     }
-    let usual = usual_noise(&center, &noise);
-    let usual_move = usual_noise(&center, &moved);
+    let usual = usual_noise_in(samples.own, &center, &noise);
+    let usual_move = usual_noise_in(samples.own, &center, &moved);
     // Where everything cancels, what is left is rounding of terms that are not seen.
     let guessed = precise.is_none() && samples.nudged.is_empty();
     let share = if guessed { floor.epsilon() } else { CANCELLED };
@@ -299,6 +299,31 @@ fn common_size(values: &[f64]) -> f64 {
     }
     let place = sizes.len() / 4;
     *sizes.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
+/// For each element the noise that is usual among its likes: for sums of an array in brief, among all of
+/// them, since what they are sums of is of one size whatever is left in the end; otherwise among those
+/// of its size.
+fn usual_noise_in(array: &Array, center: &[f64], noise: &[f64]) -> Vec<f64> {
+    let mut usual = usual_noise(center, noise);
+    if array.block == 0 {
+        return usual;
+    }
+    let is_sum = |place: usize| place % NUMBERS < SUMS;
+    let mut sums: Vec<f64> = (0..noise.len())
+        .filter(|place| is_sum(*place))
+        .map(|place| noise[place])
+        .filter(|noise| noise.is_finite())
+        .collect();
+    sums.sort_by(f64::total_cmp);
+    let place = (sums.len().saturating_sub(1) as f64 * QUANTILE).round() as usize;
+    let of_sums = sums.get(place).copied().unwrap_or(0.0);
+    for (place, usual) in usual.iter_mut().enumerate() {
+        if is_sum(place) {
+            *usual = usual.max(of_sums);
+        }
+    }
+    usual
 }
 
 /// For each element the noise that is usual among those of its size.

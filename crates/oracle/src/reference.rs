@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use xla_gym_arrays::bytes_of;
 use xla_gym_engine::{
     EngineError, Session,
     protocol::{Cost, Executor, FailureKind, InputSet, Observe, Signature},
@@ -25,6 +26,11 @@ const INSTEAD_OF_COMPILING: f64 = 0.1;
 
 /// What it takes longer than this for two runs is compiled after all.
 const TOO_LONG: Duration = Duration::from_millis(600);
+
+/// A program that has more to do (operations and bytes of a run, as the compiler estimates them), or
+/// takes and gives more bytes, is large.
+const LARGE_WORK: f64 = 5e9;
+const LARGE_BYTES: u64 = 256 << 20;
 
 /// A program, run on several kinds of inputs, with what it computes and how exactly.
 pub struct Reference {
@@ -350,6 +356,10 @@ impl Known {
             _ => Executor::Compiled,
         };
         let work = cost.map_or(f64::INFINITY, |cost| cost.flops + cost.bytes_accessed);
+        let large = work.is_finite() && work > LARGE_WORK;
+        if large || bytes(signature) > LARGE_BYTES {
+            return Known::of_large(session, signature, work, options);
+        }
         let (own, second) = (session.scratch()?, session.scratch()?);
         // Where nothing can be widened, it still says which decisions fell.
         let precise = session.scratch()?;
@@ -360,7 +370,7 @@ impl Known {
                 (precise, Ready::quickly(second, without).ok())
             },
         );
-        let mut runs = Runs { signature, work, own: own?, second, precise: None };
+        let mut runs = Runs { signature, work, large: false, own: own?, second, precise: None };
         let begin = Instant::now();
         let tried = precise.and_then(|precise| runs.tried(precise));
         // What the interpreter does not take, or only in the end, can still be compiled.
@@ -411,6 +421,35 @@ impl Known {
             _ => {}
         }
         Ok(known)
+    }
+
+    /// What can be known of a program of which a run takes seconds and gigabytes: one process at a time,
+    /// in its own precision, on as many kinds of inputs as there is time for.
+    fn of_large(
+        session: &mut Session,
+        signature: &Signature,
+        work: f64,
+        options: Options,
+    ) -> Result<Known, EngineError> {
+        let own = Ready::new(session.scratch()?, &[])?;
+        let mut runs = Runs { signature, work, large: true, own, second: None, precise: None };
+        let chosen = runs.choose_trials(options)?;
+        let mut notes = chosen.notes;
+        notes.push(format!(
+            "it is large: compared in its own precision alone, on {} of {} kinds of inputs",
+            chosen.trials.len(),
+            options.trials
+        ));
+        Ok(Known {
+            trials: chosen.trials,
+            without: Vec::new(),
+            promoted: None,
+            decisions: 0,
+            one_sided: Vec::new(),
+            disagreement: None,
+            interpreted: 0,
+            notes,
+        })
     }
 
     /// Inputs on which higher precision is compared (not ties), with what the interpreter should give.
@@ -498,6 +537,13 @@ impl Known {
         self.notes.extend(found.err());
         Ok(())
     }
+}
+
+/// Of all inputs and outputs.
+fn bytes(signature: &Signature) -> u64 {
+    let specs = signature.inputs.iter().chain(&signature.outputs);
+    let bytes = specs.map(|spec| bytes_of(&spec.dtype, &spec.dims).unwrap_or(u64::MAX));
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// About how long the interpreter takes: it visits every element one by one.

@@ -9,7 +9,7 @@ use xla_gym_engine::{
 
 use crate::{
     Options,
-    compare::FACTOR,
+    compare::{FACTOR, MANY, MEAN_FACTOR},
     inputs::{Calm, Style, inputs},
     noise::{Expected, Samples},
     program::{Precise, Ready, is_about_the_program, nudged, side_by_side},
@@ -17,6 +17,9 @@ use crate::{
 
 /// How often inputs are moved by a unit in the last place.
 const NUDGES: u64 = 2;
+
+/// No further kind of inputs is tried on a large program that should end after this.
+const LARGE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Programs with fewer elements in all outputs get twice as many trials: a few numbers say little.
 const FEW: i64 = 64;
@@ -81,6 +84,8 @@ pub struct Runs<'a> {
     pub signature: &'a Signature,
     /// Operations and bytes of a run, as the compiler estimates them.
     pub work: f64,
+    /// Whether a run takes so long that only few can be had.
+    pub large: bool,
     /// As the compiler makes it.
     pub own: Ready,
     /// Compiled in another way, if it can be.
@@ -134,6 +139,10 @@ impl Runs<'_> {
         for trial in 0..trials + more {
             // Estimates of work do not know how often loops turn.
             let patience = if telling.iter().all(|tells| *tells) { 1 } else { 5 };
+            let next = begin.elapsed() * (trial + 1) / trial.max(1);
+            if self.large && trial > 0 && next > LARGE_PATIENCE {
+                break;
+            }
             if trial >= options.trials && begin.elapsed() > patience * PATIENCE {
                 break;
             }
@@ -187,7 +196,9 @@ impl Runs<'_> {
         raise_to_usual(&mut chosen.trials);
         if self.precise.is_some() {
             let outputs = chosen.trials.iter_mut().flat_map(|trial| &mut trial.own);
-            outputs.for_each(|own| own.give_up_if_hopeless(FACTOR));
+            // Of many elements, the mean still tells.
+            let factor = |own: &Expected| if own.len() < MANY { FACTOR } else { MEAN_FACTOR };
+            outputs.for_each(|own| own.give_up_if_hopeless(factor(own)));
         }
         chosen.notes.extend(failure);
         let open = decisions.into_iter().zip(&sides).filter(|(_, side)| !(side[0] && side[1]));
@@ -202,7 +213,11 @@ impl Runs<'_> {
         // random state gives other numbers every time.
         let ties =
             Style::of_trial(trial).is_some_and(Style::has_ties) && !self.signature.narrow_floats;
-        let nudges = if ties || self.is_random() { 0 } else { NUDGES };
+        let nudges = match () {
+            () if ties || self.is_random() => 0,
+            () if self.large => 1,
+            () => NUDGES,
+        };
         let signature = self.signature;
         let mut run = |inputs: &InputSet| -> Result<Found, EngineError> {
             let mut found = self.run(inputs, nudges)?;

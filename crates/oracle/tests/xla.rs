@@ -263,3 +263,32 @@ fn both_references_are_asked_on_all_inputs() {
         assert_eq!(report.interpreted, report.trials - 1, "{report:?}");
     }
 }
+
+/// Gigabytes do not leave the worker, and one wrong element in forty million is still seen.
+#[test]
+fn large_outputs_are_compared_in_brief() {
+    let engine = engine();
+    let sum = |rest: &str| {
+        format!(
+            "ENTRY e {{ x = f32[40000000] parameter(0)  y = f32[40000000] parameter(1)
+             {rest} }}"
+        )
+    };
+    let options = Options { trials: 1, ..Options::default() };
+    let mut original =
+        program(&engine, "", &sum("a = f32[40000000] add(x, y)  ROOT r = f32[40000000] add(a, x)"));
+    let reference = Reference::new(&mut original, options, &without()).unwrap();
+    let compare =
+        |rest: &str| reference.compare(&mut program(&engine, "", &sum(rest)), &[]).unwrap();
+    let other = compare("a = f32[40000000] add(x, x)  ROOT r = f32[40000000] add(a, y)");
+    assert!(other.is_equal() && !other.higher_precision, "{other:?}");
+    assert!(other.notes.iter().any(|note| note.contains("large")), "{other:?}");
+    let wrong = compare(
+        "a = f32[40000000] add(x, y)  b = f32[40000000] add(a, x)  i = s32[] constant(31234567)
+         c = f32[] constant(0.001)  s = f32[1] dynamic-slice(b, i), dynamic_slice_sizes={1}
+         d = f32[1] broadcast(c), dimensions={}  t = f32[1] add(s, d)
+         ROOT r = f32[40000000] dynamic-update-slice(b, t, i)",
+    );
+    let Verdict::Different { differences } = &wrong.verdict else { panic!("{wrong:?}") };
+    assert_eq!(differences[0].element, 31_234_567 / 512 * 512, "{differences:?}");
+}
