@@ -87,8 +87,8 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// A step of SplitMix64.
-fn mix(number: u64) -> u64 {
+/// A step of SplitMix64: numbers that have nothing to do with one another.
+pub fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,7 +1,7 @@
 //! Outputs beside what they should be.
 
 use serde::{Deserialize, Serialize};
-use xla_gym_arrays::Element;
+use xla_gym_arrays::{Element, NUMBERS};
 use xla_gym_engine::protocol::Array;
 
 use crate::noise::{Expected, distance};
@@ -65,6 +65,28 @@ pub struct Compared {
     pub unstable: u64,
 }
 
+impl Compared {
+    fn plus(self, other: &Compared, times: u64) -> Compared {
+        Compared {
+            elements: self.elements + times * other.elements,
+            finite: self.finite + times * other.finite,
+            varying: self.varying + times * other.varying,
+            saturated: self.saturated + times * other.saturated,
+            unstable: self.unstable + times * other.unstable,
+        }
+    }
+}
+
+/// How many elements of an output each number of an array stands for; of an array in brief, in all
+/// blocks but the last, which may be shorter.
+fn stands_for(array: &Array) -> u64 {
+    match (u64::from(array.block), array.dims.len()) {
+        (0, _) => 1,
+        (block, 2) => block / NUMBERS as u64,
+        (block, _) => block,
+    }
+}
+
 /// How far results are from those of higher precision, in the output where it matters most: root
 /// mean square of the error, relative to that of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +127,7 @@ impl Tally {
 
     pub fn add(&mut self, expected: &[Expected], got: &[Array]) {
         for (output, (expected, got)) in expected.iter().zip(got).enumerate() {
+            let before = std::mem::take(&mut self.compared);
             self.compared.elements += expected.len();
             if expected.is_empty() {
                 self.numbers[output] = true;
@@ -118,6 +141,7 @@ impl Tally {
                     self.add_near(output, (center, unit, jumps, *noise), got);
                 }
             }
+            self.compared = before.plus(&self.compared, stands_for(got));
         }
     }
 

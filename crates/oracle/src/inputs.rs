@@ -4,7 +4,7 @@
 //! the weights it is added to, counters never overflow, nothing is ever equal to anything. So each
 //! trial has a kind of its own, and what a parameter feeds decides what makes sense for it.
 
-use xla_gym_arrays::{Element, Kind, bytes_of};
+use xla_gym_arrays::{Element, Kind, bytes_of, mix};
 use xla_gym_engine::protocol::{ArraySpec, Fill, Input, InputSet, Signature};
 
 /// A kind of inputs.
@@ -285,14 +285,6 @@ fn is_alone(signature: &Signature) -> bool {
 fn is_state(signature: &Signature, spec: &ArraySpec) -> bool {
     let same = |output: &&ArraySpec| output.dtype == spec.dtype && output.dims == spec.dims;
     signature.outputs.iter().find(same).is_some()
-}
-
-/// A step of SplitMix64: numbers that have nothing to do with one another.
-fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -283,6 +283,7 @@ fn large_outputs_are_compared_in_brief() {
     let other = compare("a = f32[40000000] add(x, x)  ROOT r = f32[40000000] add(a, y)");
     assert!(other.is_equal() && !other.higher_precision, "{other:?}");
     assert!(other.notes.iter().any(|note| note.contains("large")), "{other:?}");
+    assert_eq!(other.compared.finite, 40_000_000, "{other:?}");
     let wrong = compare(
         "a = f32[40000000] add(x, y)  b = f32[40000000] add(a, x)  i = s32[] constant(31234567)
          c = f32[] constant(0.001)  s = f32[1] dynamic-slice(b, i), dynamic_slice_sizes={1}

@@ -14,6 +14,10 @@ use crate::{commands::score::describe, context::Context};
 /// that each element of the first program has by itself, which is measured: by inputs moved by one
 /// unit in the last place, by a second compilation, and by the program in f64.
 ///
+/// Programs of which a run takes seconds, or inputs and outputs a quarter of a gigabyte, are run as they
+/// are alone, on as many kinds of inputs as a minute allows, unless the interpreter is asked for; the
+/// answer says so.
+///
 /// Exit code: 0 equal, 4 different, 5 not comparable, 1 rejected by the compiler.
 #[derive(clap::Args)]
 pub struct Args {
