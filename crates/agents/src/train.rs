@@ -19,7 +19,7 @@ use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
 use xla_gym_env::{CacheConfig, Env, EnvError, Walk, World, WorldConfig};
 use xla_gym_events::Events;
-use xla_gym_proof::{Options, Pipeline, Prover, ReferenceKind};
+use xla_gym_proof::{Options, Pipeline, Prover};
 use xla_gym_report::results::Progress;
 
 use crate::{
@@ -50,7 +50,7 @@ const UPDATES: u64 = 1 << 62;
 const BENCHMARKS: u64 = 1 << 61;
 
 /// How what comes of a validation is run: on few inputs, since it is run again and again.
-const VALIDATION: Options = Options { trials: 1, seed: 0, reference: ReferenceKind::Auto };
+const VALIDATION: Options = Options { trials: 1, ..Options::DEFAULT };
 
 /// A ratio that cannot enter a geometric mean counts as this.
 pub const LEAST_RATIO: f64 = 0.01;

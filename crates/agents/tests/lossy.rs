@@ -88,6 +88,7 @@ fn searched(world: &Arc<World>, policy: &TrainedPolicy, method: Method) -> HashS
         policy: Some(Arc::new(policy.guide(world))),
         prefix: Vec::new(),
         first: Vec::new(),
+        costs: Arc::default(),
         stop: Arc::default(),
     };
     let found = search(&task, &*method.optimizer(), &|_, _| {}).unwrap();

@@ -119,6 +119,10 @@ impl Element {
                     .chunks_exact(4)
                     .map(|raw| f32::from_bits(word(raw) as u32).into())
                     .collect(),
+                (8, 7) => bytes
+                    .chunks_exact(2)
+                    .map(|raw| f32::from_bits((word(raw) as u32) << 16).into())
+                    .collect(),
                 _ => bytes.chunks_exact(self.width).map(|raw| format.decode(word(raw))).collect(),
             },
             Kind::Integer { signed, bits } => {
@@ -141,7 +145,12 @@ impl Element {
             Kind::Integer { .. } => (value as i64) as u64,
             Kind::Predicate | Kind::Opaque => u64::from(value != 0.0),
         };
-        bytes.extend(&bits.to_le_bytes()[..self.width]);
+        // Of a known size, which is faster.
+        match self.width {
+            4 => bytes.extend((bits as u32).to_le_bytes()),
+            2 => bytes.extend((bits as u16).to_le_bytes()),
+            _ => bytes.extend(&bits.to_le_bytes()[..self.width]),
+        }
     }
 }
 
@@ -241,6 +250,18 @@ impl Format {
     /// The pattern one unit in the last place further from zero, or nearer to it. Zero, infinity and
     /// NaN stay; nothing becomes one of them.
     pub fn neighbor(&self, bits: u64, away: bool) -> u64 {
+        if self.special == Special::Ieee {
+            let magnitude = bits & self.magnitude_mask();
+            let infinite = ((1 << self.exponent) - 1) << self.fraction;
+            let stays = match away {
+                true => magnitude + 1 >= infinite,
+                false => magnitude <= 1,
+            };
+            if magnitude == 0 || magnitude >= infinite || stays {
+                return bits;
+            }
+            return if away { bits + 1 } else { bits - 1 };
+        }
         let value = self.decode(bits);
         if value == 0.0 || !value.is_finite() {
             return bits;

@@ -1,13 +1,25 @@
 //! Values for inputs: the same for the same seed, on every machine.
 
-use rand::{Rng, SeedableRng};
+use std::{
+    sync::{Mutex, PoisonError},
+    thread,
+};
+
+use half::bf16;
+use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use xla_gym_protocol::{Array, Fill, Input, InputSet};
 
 use crate::element::{Element, Kind};
 
 /// Inputs that take more together are not made.
-pub const MOST_INPUT_BYTES: u64 = 2 << 30;
+pub const MOST_INPUT_BYTES: u64 = 6 << 30;
+
+/// Arrays of more elements are made in parts of so many, on all cores.
+const PART: usize = 1 << 20;
+
+/// Parts of more elements are made of 32 bits each, which is faster.
+const FEW: usize = 1 << 18;
 
 /// Bytes of an array; None if they cannot even be counted.
 pub fn bytes_of(dtype: &str, dims: &[i64]) -> Option<u64> {
@@ -50,38 +62,30 @@ fn too_large(total: Option<u64>) -> String {
 }
 
 /// Makes one input. Each has a stream of its own, so that what one holds does not depend on the
-/// others.
+/// others; and so has each part of a large one.
 pub fn make_array(input: &Input, place: usize, set: &InputSet) -> Array {
     let element = Element::of(&input.dtype);
     let held = input.held_as.as_deref().unwrap_or(&input.dtype);
     let count = input.dims.iter().product::<i64>() as usize * element.parts;
-    let mut bytes = Vec::with_capacity(count * element.width);
-    let mut rng = ChaCha8Rng::seed_from_u64(set.seed);
-    rng.set_stream(place as u64);
-    match input.fill {
-        Fill::Masks => {
-            let row = input.dims.last().copied().unwrap_or(1).max(1) as usize * element.parts;
-            for _ in 0..count / row {
-                push_mask(&element, row, &mut rng, &mut bytes);
-            }
-        }
-        fill => {
-            for _ in 0..count {
-                push(&element, &fill, &mut rng, &mut bytes);
-            }
-        }
-    }
-    if let (Some(nudge), Some(format)) = (set.nudge, element.float()) {
-        let mut rng =
-            ChaCha8Rng::seed_from_u64(set.seed ^ nudge.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        rng.set_stream(place as u64);
-        for raw in bytes.chunks_exact_mut(element.width) {
-            let mut word = [0; 8];
-            word[..raw.len()].copy_from_slice(raw);
-            let moved = format.neighbor(u64::from_le_bytes(word), rng.random());
-            raw.copy_from_slice(&moved.to_le_bytes()[..raw.len()]);
-        }
-    }
+    let mut bytes = if count <= PART {
+        make_part(input, &element, count, place as u64, set)
+    } else {
+        let row = row(input, &element);
+        let part = (PART / row).max(1) * row * element.width;
+        let mut bytes = vec![0; count * element.width];
+        let parts: Vec<(u64, &mut [u8])> = (1..).zip(bytes.chunks_mut(part)).collect();
+        on_all_cores(parts, |(number, part)| {
+            let stream = place as u64 | number << 32;
+            part.copy_from_slice(&make_part(
+                input,
+                &element,
+                part.len() / element.width,
+                stream,
+                set,
+            ));
+        });
+        bytes
+    };
     if held != input.dtype {
         let wide = Element::of(held);
         let values = element.values(&bytes);
@@ -91,6 +95,115 @@ pub fn make_array(input: &Input, place: usize, set: &InputSet) -> Array {
         }
     }
     Array { dtype: held.to_owned(), dims: input.dims.clone(), bytes, block: 0 }
+}
+
+/// Elements of one row.
+fn row(input: &Input, element: &Element) -> usize {
+    input.dims.last().copied().unwrap_or(1).max(1) as usize * element.parts
+}
+
+fn make_part(
+    input: &Input,
+    element: &Element,
+    count: usize,
+    stream: u64,
+    set: &InputSet,
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(count * element.width);
+    let mut rng = ChaCha8Rng::seed_from_u64(set.seed);
+    rng.set_stream(stream);
+    match input.fill {
+        Fill::Masks => {
+            let row = row(input, element);
+            for _ in 0..count / row {
+                push_mask(element, row, &mut rng, &mut bytes);
+            }
+        }
+        Fill::Uniform { low, high } if count > FEW => {
+            let mut words = vec![0; 4 * count];
+            rng.fill_bytes(&mut words);
+            let scale = (high - low) / f64::from(u32::MAX);
+            let value = |word: [u8; 4]| low + scale * f64::from(u32::from_le_bytes(word));
+            let words = words.as_chunks().0;
+            match &*input.dtype {
+                "f32" => {
+                    let value = |word: &[u8; 4]| (value(*word) as f32).to_le_bytes();
+                    bytes = words.iter().map(value).collect::<Vec<_>>().into_flattened();
+                }
+                "bf16" => {
+                    let value = |word: &[u8; 4]| bf16::from_f32(value(*word) as f32).to_le_bytes();
+                    bytes = words.iter().map(value).collect::<Vec<_>>().into_flattened();
+                }
+                _ => words.iter().for_each(|word| element.push(value(*word), &mut bytes)),
+            }
+        }
+        Fill::Constant(value) if count > FEW => {
+            element.push(value, &mut bytes);
+            bytes = bytes.repeat(count);
+        }
+        fill => {
+            for _ in 0..count {
+                push(element, &fill, &mut rng, &mut bytes);
+            }
+        }
+    }
+    if let (Some(nudge), Some(format)) = (set.nudge, element.float()) {
+        let mut rng =
+            ChaCha8Rng::seed_from_u64(set.seed ^ nudge.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        rng.set_stream(stream);
+        match &*input.dtype {
+            "f32" if count > FEW => {
+                nudge_many::<4>(&mut bytes, f32::INFINITY.to_bits(), &mut rng);
+                return bytes;
+            }
+            "bf16" if count > FEW => {
+                nudge_many::<2>(&mut bytes, bf16::INFINITY.to_bits().into(), &mut rng);
+                return bytes;
+            }
+            _ => {}
+        }
+        for raw in bytes.chunks_exact_mut(element.width) {
+            let mut word = [0; 8];
+            word[..raw.len()].copy_from_slice(raw);
+            let moved = format.neighbor(u64::from_le_bytes(word), rng.random());
+            raw.copy_from_slice(&moved.to_le_bytes()[..raw.len()]);
+        }
+    }
+    bytes
+}
+
+/// Moves many elements by one unit in the last place, without a branch.
+fn nudge_many<const WIDTH: usize>(bytes: &mut [u8], infinite: u32, rng: &mut ChaCha8Rng) {
+    let sign = 1 << (8 * WIDTH - 1);
+    for chunk in bytes.chunks_mut(WIDTH * 64) {
+        let luck: u64 = rng.random();
+        for (place, raw) in chunk.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+            let mut word = [0; 4];
+            word[..WIDTH].copy_from_slice(raw);
+            let bits = u32::from_le_bytes(word);
+            let magnitude = bits & (sign - 1);
+            let moved = if luck >> place & 1 == 1 { bits + 1 } else { bits.wrapping_sub(1) };
+            let stays = magnitude <= 1 || magnitude + 1 >= infinite;
+            let word = (if stays { bits } else { moved }).to_le_bytes();
+            raw.copy_from_slice(&word[..WIDTH]);
+        }
+    }
+}
+
+/// Does all of the work, on as many threads as there are cores, which have ended when it is done.
+fn on_all_cores<T: Send>(work: Vec<T>, each: impl Fn(T) + Sync) {
+    let left = Mutex::new(work.into_iter());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(item) = next() {
+                    each(item);
+                }
+            });
+        }
+    });
 }
 
 /// One row of a mask.
@@ -216,12 +329,40 @@ mod tests {
     }
 
     #[test]
+    fn large_arrays_are_as_random_as_small_ones() {
+        for dtype in ["f32", "bf16", "f16"] {
+            is_random_if_large(dtype);
+        }
+    }
+
+    fn is_random_if_large(dtype: &str) {
+        let mut large = set(dtype, Fill::Uniform { low: -1.0, high: 3.0 }, 3);
+        large.inputs[0].dims = vec![3, 1 << 20];
+        let all = values(&large);
+        assert_eq!(all, values(&large), "by the seed alone");
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        assert!(all.iter().all(|value| (-1.0..=3.0).contains(value)) && (mean - 1.0).abs() < 0.01);
+        assert_ne!(all[..1 << 20], all[1 << 20..2 << 20], "parts differ");
+        let nudged = values(&InputSet { nudge: Some(1), ..large.clone() });
+        let moved = all.iter().zip(&nudged).filter(|(a, b)| a != b).count();
+        assert!(moved > all.len() * 999 / 1000, "all but those that are zero: {moved}");
+        large.inputs[0].fill = Fill::Masks;
+        large.inputs[0].dims = vec![1 << 19, 5];
+        let masks = values(&large);
+        let rows = masks.chunks(5).filter(|row| **row == [0.0; 5]).count();
+        assert!(
+            rows > masks.len() / 5 / 5,
+            "a quarter of the rows is empty, and some more: {rows}"
+        );
+    }
+
+    #[test]
     fn what_is_too_large_is_refused_before_anything_is_allocated() {
         let mut huge = set("f32", Fill::Constant(0.0), 0);
         for dims in [vec![1_000_000_000_000], vec![i64::MAX, i64::MAX], vec![-1]] {
             huge.inputs[0].dims = dims;
             let refusal = make_inputs(&huge).unwrap_err();
-            assert!(refusal.contains("at most 2 GiB"), "{refusal}");
+            assert!(refusal.contains("at most 6 GiB"), "{refusal}");
         }
     }
 }

@@ -10,7 +10,7 @@ use anyhow::Result;
 use serde::Serialize;
 use xla_gym_data::Library;
 use xla_gym_engine::{
-    Engine, EngineConfig, EngineError, Session, SourceError,
+    Engine, EngineConfig, EngineError, Session, SourceError, default_limits, memory_for_running,
     protocol::{Limits, PassId},
     state_dir,
 };
@@ -57,19 +57,30 @@ impl Context {
         })
     }
 
-    /// Starts XLA.
+    /// Starts XLA, for one program at a time.
     pub fn engine(&self) -> Result<Engine> {
-        Ok(Engine::start(self.engine_config()?)?)
+        Ok(Engine::start(self.config_for_one(default_limits().pass_millis)?)?)
     }
 
-    /// How to start it.
+    /// How to start it for many programs at a time.
     pub fn engine_config(&self) -> Result<EngineConfig> {
-        let seconds = |value: f64| (value * 1000.0).ceil() as u64;
+        self.config(default_limits())
+    }
+
+    /// How to start it for one program at a time, which may be large. `pass_millis` is the time limit for
+    /// a pass if nobody said otherwise.
+    pub fn config_for_one(&self, pass_millis: u64) -> Result<EngineConfig> {
+        self.config(Limits { pass_millis, memory_bytes: memory_for_running(), ..default_limits() })
+    }
+
+    fn config(&self, usual: Limits) -> Result<EngineConfig> {
+        let millis = |value: f64| (value * 1000.0).ceil() as u64;
+        let bytes = |value: f64| (value * f64::from(1 << 30)) as u64;
         Ok(EngineConfig {
             limits: Limits {
-                pass_millis: seconds(self.global.pass_limit),
-                request_millis: seconds(self.global.request_limit),
-                memory_bytes: (self.global.memory_limit * f64::from(1 << 30)) as u64,
+                pass_millis: self.global.pass_limit.map_or(usual.pass_millis, millis),
+                request_millis: millis(self.global.request_limit),
+                memory_bytes: self.global.memory_limit.map_or(usual.memory_bytes, bytes),
             },
             quarantine: self.quarantine_path(),
             ..EngineConfig::xla()?

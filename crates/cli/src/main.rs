@@ -55,17 +55,19 @@ struct Global {
     #[arg(long, short, global = true)]
     quiet: bool,
 
-    /// Time limit for one pass, in seconds.
-    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30.0, value_parser = positive)]
-    pass_limit: f64,
+    /// Time limit for one pass, in seconds [default: 30; where the time for everything is limited, a
+    /// 25th of it].
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = positive)]
+    pass_limit: Option<f64>,
 
     /// Time limit for anything else that the compiler does, in seconds.
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 300.0, value_parser = positive)]
     request_limit: f64,
 
-    /// Memory limit for each compiler process, in GiB.
-    #[arg(long, global = true, value_name = "GIB", default_value_t = 8.0, value_parser = positive)]
-    memory_limit: f64,
+    /// Memory limit for each compiler process, in GiB [default: two thirds of the machine's, at most
+    /// 14; 8 where many run at a time].
+    #[arg(long, global = true, value_name = "GIB", value_parser = positive)]
+    memory_limit: Option<f64>,
 
     /// Where failures of passes are remembered [default: quarantine.jsonl in the state folder].
     #[arg(long, global = true, value_name = "PATH")]

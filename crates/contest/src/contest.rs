@@ -438,6 +438,7 @@ fn look(
         policy,
         prefix,
         first,
+        costs: Arc::default(),
         stop: Arc::default(),
     };
     let found = search(&task, &*method.optimizer(), &|_, _| {})?;

@@ -26,6 +26,18 @@ pub fn default_limits() -> Limits {
     Limits { pass_millis: 30_000, request_millis: 120_000, memory_bytes: 8 << 30 }
 }
 
+/// What one worker at a time may take, in bytes, where programs are run: two thirds of the machine's
+/// memory, from 4 to 14 GiB.
+pub fn memory_for_running() -> u64 {
+    let total = || -> Option<u64> {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    };
+    let kibibytes = total().unwrap_or(12 << 20);
+    (kibibytes * 1024 / 3 * 2).clamp(4 << 30, 14 << 30)
+}
+
 /// How to run an engine.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {

@@ -25,7 +25,7 @@ mod whole;
 mod worker;
 
 pub use cores::{cores, on_all_cores};
-pub use engine::{Engine, EngineConfig, default_limits};
+pub use engine::{Engine, EngineConfig, default_limits, memory_for_running};
 pub use error::{Death, EngineError, PassError, PassFailure};
 pub use interrupt::{interrupt_if, interrupted};
 pub use quarantine::{Quarantine, QuarantineEntry};

@@ -167,6 +167,7 @@ fn best_order(
         policy: None,
         prefix,
         first: Vec::new(),
+        costs: Arc::default(),
         stop: Arc::default(),
     };
     let found = search(&task, &*Method::Evolve.optimizer(), &|_, _| {})?;

@@ -234,6 +234,7 @@ fn demonstrate(
         policy: heeded,
         prefix: prefix.clone(),
         first,
+        costs: Arc::default(),
         stop: Arc::default(),
     };
     let found = search(&task, &*Method::Evolve.optimizer(), &|_, _| {})?;

@@ -121,7 +121,8 @@ pub fn run(args: Args) -> Result<()> {
 
 fn compare(engine: &Engine, program: &Benchmark, size: u64, args: &Args) -> Result<Row> {
     let mut original = engine.load(&program.source()?)?;
-    let options = Options { trials: args.trials, seed: args.seed, reference: args.reference };
+    let (trials, seed, reference) = (args.trials, args.seed, args.reference);
+    let options = Options { trials, seed, reference, ..Options::default() };
     let begin = Instant::now();
     let reference = xla_gym_score::reference(&mut original, options)?;
     let reference_seconds = begin.elapsed().as_secs_f64();

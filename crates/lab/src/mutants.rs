@@ -83,10 +83,11 @@ pub struct Args {
 }
 
 /// The heavier run: other inputs, and many of them.
-const HEAVY: Options = Options { trials: 14, seed: 0x5eed, reference: ReferenceKind::Both };
+const HEAVY: Options =
+    Options { trials: 14, seed: 0x5eed, reference: ReferenceKind::Both, ..Options::DEFAULT };
 
 /// What the second score is of.
-const TEN: Options = Options { trials: 10, seed: 0, reference: ReferenceKind::Both };
+const TEN: Options = Options { trials: 10, reference: ReferenceKind::Both, ..Options::DEFAULT };
 
 /// Instructions beside which the time to load and compile a graph hardly grows.
 const LIGHT: f64 = 200.0;
@@ -264,7 +265,8 @@ impl Lab<'_> {
         if count >= quota {
             return Ok(None);
         }
-        let options = Options { trials: self.args.trials, seed: 0, reference: self.args.reference };
+        let (trials, reference) = (self.args.trials, self.args.reference);
+        let options = Options { trials, reference, ..Options::DEFAULT };
         let begin = Instant::now();
         let reference = xla_gym_score::reference(&mut session, options)?;
         let cost = session.observe(Observe::COST)?.cost;

@@ -169,7 +169,8 @@ struct Judge<'a> {
 
 fn graph(engine: &Engine, program: &Benchmark, args: &Args, row: &mut Row) -> Result<()> {
     let mut original = engine.load(&program.source()?)?;
-    let options = Options { trials: args.trials, seed: args.seed, reference: args.reference };
+    let (trials, seed, reference) = (args.trials, args.seed, args.reference);
+    let options = Options { trials, seed, reference, ..Options::default() };
     let reference = xla_gym_score::reference(&mut original, options)?.interpreted_once();
     let mut judge =
         Judge { engine, original, reference, known: HashMap::new(), compiled: HashMap::new() };

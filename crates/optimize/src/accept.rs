@@ -26,6 +26,30 @@ pub fn good(objective: &Objective, figures: &Figures, default: &Figures) -> bool
     value <= 1.0 && (better || value < 1.0) && (!worse || guarded.len() != 2 || counts.len() > 1)
 }
 
+/// Memory may grow by so many bytes whatever the factor: the padding of buffers.
+const PADDING: f64 = 4096.0;
+
+/// Why a result needs too much memory, if it does. Not asked where memory is what is to be made small, nor
+/// where only the end of the order counts.
+pub fn too_much_memory(
+    objective: &Objective,
+    figures: &Figures,
+    default: &Figures,
+    growth: f64,
+) -> Option<String> {
+    if objective.is_order_alone() || objective.figures().any(|figure| figure == Figure::Memory) {
+        return None;
+    }
+    let (now, before) = (figures.memory?, default.memory?);
+    (now > before * growth + PADDING).then(|| {
+        let factor = now / before.max(1.0);
+        format!(
+            "the final program needs {now} bytes of memory where XLA's own needs {before}: {factor:.2} \
+             times as much, and {growth} are allowed (--memory-growth)"
+        )
+    })
+}
+
 /// Whether none of the figures grew.
 pub fn no_worse(figures: &Figures, most: &Figures) -> bool {
     let counted = Figure::ALL.into_iter().filter(|figure| !figure.is_time());
@@ -78,6 +102,7 @@ mod tests {
         kernels: 10,
         flops: Some(10.0),
         bytes: Some(10.0),
+        memory: Some(10.0),
         run_nanos: None,
         compile_nanos: None,
     };
@@ -137,6 +162,27 @@ mod tests {
     }
 
     #[test]
+    fn memory_may_grow_a_little_where_it_is_not_the_objective() {
+        let needs = |memory| Figures { memory: Some(memory), ..DEFAULT };
+        let default = needs(100_000.0);
+        for (objective, memory, refused) in [
+            ("legal", 109_000.0, false),
+            ("legal", 120_000.0, true),
+            ("run-time", 120_000.0, true),
+            ("operations", 120_000.0, false),
+            ("memory", 120_000.0, false),
+            ("kernels,memory", 120_000.0, false),
+        ] {
+            let objective: Objective = objective.parse().unwrap();
+            let said = too_much_memory(&objective, &needs(memory), &default, 1.1);
+            assert_eq!(said.is_some(), refused, "{objective} {memory} {said:?}");
+        }
+        let legal = Objective::one(Figure::Legal);
+        assert!(too_much_memory(&legal, &needs(120_000.0), &default, 1.3).is_none());
+        assert!(too_much_memory(&legal, &needs(4_100.0), &needs(200.0), 1.1).is_none(), "padding");
+    }
+
+    #[test]
     fn neither_legal_operations_nor_kernels_may_grow() {
         let figures = |operations, legal, kernels| Figures {
             operations,
@@ -144,6 +190,7 @@ mod tests {
             kernels,
             flops: Some(1.0),
             bytes: Some(1.0),
+            memory: Some(1e6),
             run_nanos: None,
             compile_nanos: None,
         };

@@ -157,6 +157,7 @@ pub fn summary(
             Figure::Kernels => ("kernels", None, Some(before / now.max(1.0))),
             Figure::Flops => ("flops of the final program", None, share(before, now)),
             Figure::Bytes => ("bytes of the final program", None, share(before, now)),
+            Figure::Memory => ("memory of the final program, bytes", None, share(before, now)),
             Figure::RunTime => ("run-time, µs", None, share(before, now)),
             Figure::CompileTime => ("compile-time, ms", None, share(before, now)),
         };
@@ -166,6 +167,7 @@ pub fn summary(
             _ => 1.0,
         };
         let note = match (figure, timing) {
+            (Figure::Memory, _) if now > before => "grew".to_owned(),
             (Figure::RunTime, Some(timing)) => noise(timing.run.within_noise),
             (Figure::CompileTime, Some(timing)) => noise(timing.compile.within_noise),
             _ => String::new(),

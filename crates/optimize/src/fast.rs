@@ -11,16 +11,16 @@ use std::{
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use xla_gym_engine::protocol::{InputSet, PassId};
+use xla_gym_engine::protocol::InputSet;
 use xla_gym_search::Candidate;
 
 use crate::{
     error::OptimizeError,
-    leave_out::can_be_left_out,
     objective::{Figures, Objective},
     plan::{Judge, Judged, Plan},
     race::{Runner, race, run_in_turn},
     stats::speedup,
+    vary::Variation,
     watch::Watch,
 };
 
@@ -90,7 +90,8 @@ impl FastSearch<'_> {
             dropped: Vec::new(),
         };
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let plans = plans.into_iter().chain(self.beginners(orders));
+        let variation = Variation::new(self.judge, orders);
+        let plans = plans.into_iter().chain(variation.beginners());
         watch.counting(time.as_secs(), "seconds");
         let on = |share: f64| begin.elapsed() < time.mul_f64(share) && !(self.stop)();
         for plan in plans {
@@ -102,7 +103,8 @@ impl FastSearch<'_> {
         }
         let mut idle = 0;
         while on(0.7) && !state.entries.is_empty() && idle < 50 {
-            let plan = self.changed(&state, orders, &mut rng);
+            let parent = rng.random_range(0..state.entries.len().min(3));
+            let plan = variation.changed(&state.entries[parent].judged.plan, &mut rng);
             idle = if self.heat(&mut state, &plan, watch)? { 0 } else { idle + 1 };
             watch.at(begin.elapsed().as_secs());
         }
@@ -111,66 +113,6 @@ impl FastSearch<'_> {
         let plans = self.last_heat(&mut state, left)?;
         watch.done_counting();
         Ok(Fast { plans, default: state.figures, dropped: state.dropped })
-    }
-
-    /// What to begin with.
-    fn beginners(&self, orders: &[Candidate]) -> Vec<Plan> {
-        let mut plans = vec![
-            Plan::instead(Vec::new()),
-            Plan::instead(self.judge.own_order.clone()),
-            Plan::before(Vec::new()),
-        ];
-        // The better orders early, since time may be short.
-        for (index, order) in orders.iter().enumerate() {
-            plans.push(Plan::instead(order.passes.clone()));
-            if index.is_multiple_of(2) {
-                plans.push(Plan::before(order.passes.clone()));
-            }
-            if let Some(name) = self.worth_disabling().get(index) {
-                plans.push(without(name));
-            }
-        }
-        plans.extend(self.worth_disabling().iter().skip(orders.len()).map(|name| without(name)));
-        plans
-    }
-
-    /// Passes that can be left out and did something in the compiler's own run.
-    fn worth_disabling(&self) -> Vec<String> {
-        let did = |name: &String| {
-            self.judge.default.passes.iter().any(|pass| pass.changed && pass.pass == *name)
-        };
-        can_be_left_out().into_iter().filter(did).collect()
-    }
-
-    /// One of the best, a little different.
-    fn changed(&self, state: &State, orders: &[Candidate], rng: &mut ChaCha8Rng) -> Plan {
-        let parents = state.entries.len().min(3);
-        let mut plan = state.entries[rng.random_range(0..parents)].judged.plan.clone();
-        plan.is_default = false;
-        let names = self.worth_disabling();
-        match rng.random_range(0..5) {
-            0 | 1 if !names.is_empty() => {
-                let name = &names[rng.random_range(0..names.len())];
-                if let Some(at) = plan.disabled.iter().position(|other| other == name) {
-                    plan.disabled.remove(at);
-                } else {
-                    plan.disabled.push(name.clone());
-                    plan.disabled.sort();
-                }
-            }
-            2 if !plan.passes.is_empty() => {
-                plan.passes.remove(rng.random_range(0..plan.passes.len()));
-            }
-            3 if !orders.is_empty() => {
-                plan.passes = orders[rng.random_range(0..orders.len())].passes.clone();
-            }
-            _ => {
-                let at = rng.random_range(0..=plan.passes.len());
-                let passes: &[PassId] = self.judge.world.actions();
-                plan.passes.insert(at, passes[rng.random_range(0..passes.len())]);
-            }
-        }
-        plan
     }
 
     /// Compiles a plan and runs it beside the default; false if the same program was tried.
@@ -242,11 +184,6 @@ impl FastSearch<'_> {
         left.sort_by(|a, b| value(a).total_cmp(&value(b)));
         Ok(left)
     }
-}
-
-/// The untouched program, without one pass of the pipeline.
-fn without(name: &str) -> Plan {
-    Plan { disabled: vec![name.to_owned()], ..Plan::default() }
 }
 
 struct State {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use xla_gym_engine::{on_all_cores, protocol::PassId};
-use xla_gym_search::{Budget, Candidate, Goal, Method, Policy, Search, StopReason, search};
+use xla_gym_search::{Budget, Candidate, Costs, Goal, Method, Policy, Search, StopReason, search};
 
 use crate::{
     error::OptimizeError,
@@ -35,6 +35,8 @@ pub struct Looking<'a> {
     pub policy: Option<Arc<dyn Policy>>,
     /// Orders that are tried first.
     pub first: Vec<Vec<PassId>>,
+    /// What passes cost on this program.
+    pub costs: Arc<Costs>,
     /// Whether to search also from the program made legal.
     pub also_legal: bool,
     /// Set by whoever wants it to end.
@@ -90,6 +92,7 @@ pub fn look(
             policy: looking.policy.clone(),
             prefix,
             first: looking.first.clone(),
+            costs: looking.costs.clone(),
             stop: looking.stop.clone(),
         };
         let before = looked.passes;
@@ -129,11 +132,21 @@ pub struct Sent {
 }
 
 /// Sends orders through the pipeline, instead of its optional passes. With `variants`, also the same
-/// made legal and cleaned up before, and the best of them before the untouched pipeline.
-pub fn send(judge: &Judge, orders: &[Candidate], variants: bool) -> Result<Sent, OptimizeError> {
+/// made legal and cleaned up before, and the best of them before the untouched pipeline. Ends early
+/// when `enough` says so, though not before the first.
+pub fn send(
+    judge: &Judge,
+    orders: &[Candidate],
+    variants: bool,
+    enough: &(dyn Fn() -> bool + Sync),
+) -> Result<Sent, OptimizeError> {
     let cleaning = judge.world.engine().passes(CLEANING)?;
     let results = on_all_cores(orders.len(), |index| {
+        if index > 0 && enough() {
+            return Ok(Vec::new());
+        }
         let order = &orders[index].passes;
+        let variants = variants && !enough();
         let mut plans = vec![Plan::instead(order.clone())];
         let mut walk = crate::plan::walk(&judge.world, judge.benchmark, order)?;
         if variants && let Ok(run) = judge.pipeline(&mut walk, &xla_gym_score::optional())? {
@@ -148,7 +161,14 @@ pub fn send(judge: &Judge, orders: &[Candidate], variants: bool) -> Result<Sent,
             plans.push(Plan::before(order.clone()));
         }
         drop(walk);
-        plans.into_iter().map(|plan| judge.judge(&plan)).collect::<Result<Vec<_>, _>>()
+        let mut results = Vec::new();
+        for (variant, plan) in plans.iter().enumerate() {
+            if variant > 0 && enough() {
+                break;
+            }
+            results.push(judge.judge(plan)?);
+        }
+        Ok::<_, OptimizeError>(results)
     })?;
     let mut sent = Sent::default();
     for (order, results) in orders.iter().zip(results) {

@@ -66,6 +66,7 @@ mod tests {
             kernels,
             flops: None,
             bytes: None,
+            memory: None,
             run_nanos: None,
             compile_nanos: None,
         };
@@ -94,6 +95,7 @@ mod tests {
                 kernels,
                 flops: None,
                 bytes: None,
+                memory: None,
                 run_nanos: Some(run_nanos),
                 compile_nanos: None,
             },

@@ -11,12 +11,14 @@
 
 mod accept;
 mod apply;
+mod clock;
 mod coreset;
 mod error;
 mod explain;
 mod fast;
 mod find;
 mod front;
+mod improve;
 mod leave_out;
 mod objective;
 mod optimize;
@@ -26,6 +28,7 @@ mod remember;
 mod shorten;
 mod stats;
 mod task;
+mod vary;
 mod watch;
 
 pub use apply::{Applied, apply, check_fit, plan_of};
@@ -40,5 +43,5 @@ pub use race::measure;
 pub use remember::{Remembered, optimize_with_store};
 pub use shorten::shorten;
 pub use stats::{median, series, speedup};
-pub use task::{Answer, Proven, Task};
+pub use task::{Answer, MEMORY_GROWTH, Proven, Task};
 pub use watch::Watch;

@@ -21,6 +21,9 @@ pub enum Figure {
     Flops,
     /// Bytes that the final program reads and writes, estimated.
     Bytes,
+    /// Bytes that the final program needs beside inputs and outputs: intermediate values and
+    /// constants, by the compiler's own buffer assignment.
+    Memory,
     /// Time of a run.
     RunTime,
     /// Time to compile, the passes of the order included.
@@ -29,12 +32,13 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 7] = [
+    pub const ALL: [Figure; 8] = [
         Figure::Operations,
         Figure::Legal,
         Figure::Kernels,
         Figure::Flops,
         Figure::Bytes,
+        Figure::Memory,
         Figure::RunTime,
         Figure::CompileTime,
     ];
@@ -47,6 +51,7 @@ impl Figure {
             Figure::Kernels => "kernels",
             Figure::Flops => "flops",
             Figure::Bytes => "bytes",
+            Figure::Memory => "memory",
             Figure::RunTime => "run-time",
             Figure::CompileTime => "compile-time",
         }
@@ -137,7 +142,8 @@ impl Objective {
                     &[(Measure::Operations, 1.0)]
                 }
                 Figure::Flops => &[(Measure::Flops, 1.0)],
-                Figure::Bytes => &[(Measure::Bytes, 1.0)],
+                // The schedule and the reuse of buffers come later; what is read and written is most of it.
+                Figure::Bytes | Figure::Memory => &[(Measure::Bytes, 1.0)],
                 Figure::RunTime => &[(Measure::Operations, 0.5), (Measure::Bytes, 0.5)],
             };
             for &(measure, share) in guess {
@@ -225,6 +231,8 @@ pub struct Figures {
     pub flops: Option<f64>,
     /// Its bytes, likewise.
     pub bytes: Option<f64>,
+    /// What it needs beside inputs and outputs, in bytes, if XLA says.
+    pub memory: Option<f64>,
     /// Nanoseconds of a run, if measured.
     pub run_nanos: Option<f64>,
     /// Nanoseconds to compile, if measured.
@@ -240,6 +248,7 @@ impl Figures {
             Figure::Kernels => Some(self.kernels as f64),
             Figure::Flops => self.flops,
             Figure::Bytes => self.bytes,
+            Figure::Memory => self.memory,
             Figure::RunTime => self.run_nanos,
             Figure::CompileTime => self.compile_nanos,
         }
@@ -256,6 +265,7 @@ mod tests {
         kernels: 50,
         flops: Some(1000.0),
         bytes: Some(400.0),
+        memory: Some(80.0),
         run_nanos: None,
         compile_nanos: None,
     };

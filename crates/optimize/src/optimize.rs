@@ -8,43 +8,76 @@ use std::{
 use xla_gym_engine::protocol::{InputSet, PassId};
 use xla_gym_oracle::{Options, Report, Verdict};
 use xla_gym_recipe::{Evidence, Program, Recipe, SearchRecord, Timing, VERSION};
-use xla_gym_search::{Budget, StopReason};
+use xla_gym_search::{Budget, Method, StopReason};
 
 use crate::{
-    accept::{good, holds, with_certain_times, with_medians},
+    accept::{good, holds, too_much_memory, with_certain_times, with_medians},
+    clock::Clock,
     coreset::{coreset, for_convolutions},
     error::OptimizeError,
     fast::{FastSearch, PATIENCE},
     find::{Looked, Looking, look, send},
     front::{front, still_on_front},
+    improve::Improvement,
     objective::{Figure, Figures, Objective},
     plan::{Judge, Judged, Plan},
     race::measure,
     shorten::shorten,
     task::{Answer, Proven, Task},
-    watch::Watch,
+    vary::Variation,
+    watch::{Timed, Watch},
 };
+
+/// Which share of the time the runs of the original may take, where the time is limited: results have to
+/// run too.
+const PROVING: f64 = 0.2;
+
+/// By which share of the time a proof may end late.
+const GRACE: f64 = 0.1;
+
+/// How many plans are changed and sent through the pipeline again where memory is the objective and the
+/// time is not limited.
+const CHANGED: usize = 64;
 
 /// Finds the best order for a program. The answer is verified, compiled, and run beside the
 /// original; where nothing beats the default, that is the answer.
 pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer, OptimizeError> {
+    let budget = match task.budget {
+        Budget { passes: None, time: None } => task.usual_budget(judge),
+        said => said,
+    };
+    let clock = Clock::new(task.began, budget.time);
+    let watch = Timed::new(watch, clock);
     watch.doing("running the original");
-    let options = Options { trials: task.trials, seed: task.seed, ..Options::default() };
+    let usual = Options::default();
+    let options = Options {
+        trials: task.trials,
+        seed: task.seed,
+        patience: budget.time.map_or(usual.patience, |time| time.mul_f64(PROVING)),
+        ..usual
+    };
     let reference = judge.reference(options)?;
     let mut run = Run {
         judge,
         task,
-        watch,
-        begin: Instant::now(),
-        patience: task.budget.time.unwrap_or(PATIENCE),
+        budget,
+        watch: &watch,
+        clock,
+        // Processes end, and machines have other things to do.
+        proving: reference.takes().mul_f64(1.15)
+            + budget.time.unwrap_or_default().mul_f64(0.03)
+            + Duration::from_millis(500),
         options,
         inputs: reference.inputs().cloned().map_err(str::to_owned),
         default: judge.default_figures,
         dropped: Vec::new(),
     };
-    let looked = run.look()?;
+    if clock.is_limited() && !task.objective.needs_clock() && !task.objective.is_front() {
+        return run.answer_in_time();
+    }
+    let looked = run.look(task.method, 0.5)?;
     let judged = run.judge(&looked)?;
-    let nearest = judged.iter().map(|judged| judged.figures).min_by_key(|f| f.operations);
+    let nearest = nearest(&judged);
     let (chosen, front) = if task.objective.is_front() {
         run.choose_from_front(&judged)?
     } else {
@@ -61,10 +94,12 @@ type Chosen = Option<(Proven, Option<Timing>)>;
 struct Run<'a> {
     judge: &'a Judge,
     task: &'a Task,
+    /// How much it may take.
+    budget: Budget,
     watch: &'a dyn Watch,
-    begin: Instant,
-    /// How long everything may take, where the clock decides.
-    patience: Duration,
+    clock: Clock,
+    /// About how long it takes to prove a plan.
+    proving: Duration,
     options: Options,
     /// On which inputs the program runs, or why it does not.
     inputs: Result<InputSet, String>,
@@ -83,11 +118,25 @@ impl Run<'_> {
         self.task.stop.load(Ordering::Relaxed)
     }
 
-    /// Searches for orders.
-    fn look(&self) -> Result<Looked, OptimizeError> {
+    /// Whether it would be too late after so many plans are judged.
+    fn is_late(&self, until: Option<Instant>, plans: u32) -> bool {
+        until.is_some_and(|until| Instant::now() + self.judge.judging() * plans > until)
+    }
+
+    /// How long everything may take, where the clock decides.
+    fn patience(&self) -> Duration {
+        self.budget.time.unwrap_or(PATIENCE)
+    }
+
+    /// Searches for orders, for some share of the time that is left.
+    fn look(&self, method: Method, share: f64) -> Result<Looked, OptimizeError> {
         let Run { judge, task, .. } = self;
         let mut first: Vec<Vec<PassId>> = Vec::new();
         first.extend(task.known.iter().map(|plan| plan.passes.clone()));
+        // The compiler's own order early, where there may be no time for all of them.
+        if self.clock.is_limited() {
+            first.push(judge.own_order.clone());
+        }
         if task.coreset {
             let orders = coreset(judge.world.engine());
             first.extend(if judge.has("convolution")? {
@@ -96,20 +145,201 @@ impl Run<'_> {
                 orders
             });
         }
-        first.push(judge.own_order.clone());
-        let clock = task.objective.needs_clock();
-        let time = if clock { Some(self.patience.mul_f64(0.2)) } else { task.budget.time };
+        if !self.clock.is_limited() {
+            first.push(judge.own_order.clone());
+        }
+        let time = match () {
+            () if !self.clock.is_limited() => None,
+            () if task.objective.needs_clock() => Some(self.patience().mul_f64(0.2)),
+            () => Some(self.clock.left(self.proving).mul_f64(share)),
+        };
         let looking = Looking {
             goal: task.objective.goal(),
-            method: task.method,
-            budget: Budget { time, ..task.budget },
+            method,
+            budget: Budget { time, ..self.budget },
             seed: task.seed,
             policy: task.policy.clone(),
             first,
+            costs: judge.costs.clone(),
             also_legal: !task.objective.is_order_alone(),
             stop: &task.stop,
         };
         look(judge, &looking, self.watch)
+    }
+
+    /// The best answer that is proven within the time: first where the policy and orders that did well
+    /// elsewhere lead, so that there is something early; then what a search finds; then the best of that,
+    /// changed a little, by what the pipeline makes of it.
+    fn answer_in_time(mut self) -> Result<Answer, OptimizeError> {
+        let mut best: Option<Proven> = None;
+        let mut judged = Vec::new();
+        let mut looked = self.look(Method::Coreset, 0.3)?;
+        self.send(&looked, 0.4, &mut judged)?;
+        // Proving twice has to leave most of the time for searching.
+        if self.proving * 4 < self.clock.left(Duration::ZERO) {
+            best = self.prove_best(&judged, None, Duration::ZERO)?;
+        }
+        if !self.is_stopped() {
+            let more = self.look(self.task.method, 0.5)?;
+            looked = Looked {
+                orders: more.orders,
+                passes: looked.passes.max(more.passes),
+                time: looked.time + more.time,
+                stopped: more.stopped,
+            };
+            self.send(&looked, 0.4, &mut judged)?;
+            self.change(&looked, &mut judged, usize::MAX, 0.8)?;
+        }
+        let nearest = nearest(&judged);
+        if best.is_none() || !self.is_stopped() {
+            // The last try may begin just before the end.
+            let left = self.clock.left(self.proving).saturating_sub(self.judge.judging() * 2);
+            let shortening = self.task.shortening.min(left);
+            let better = self.prove_best(&judged, best.as_ref(), shortening)?;
+            best = better.or(best);
+        }
+        let (chosen, not_measured) = self.measure_if_wanted(best.map(|best| (best, None)))?;
+        self.answer(&looked, chosen, Vec::new(), nearest, not_measured)
+    }
+
+    /// Sends the best orders through the pipeline, for some share of the time that is left.
+    fn send(
+        &mut self,
+        looked: &Looked,
+        share: f64,
+        judged: &mut Vec<Judged>,
+    ) -> Result<(), OptimizeError> {
+        self.watch.doing("sending the best through XLA's pipeline");
+        let until = self.clock.after(share, self.proving);
+        // Variants of an order come one after another.
+        let enough = || self.is_stopped() || self.is_late(until, 3);
+        let order_alone = self.task.objective.is_order_alone();
+        let sent = send(self.judge, &looked.orders, !order_alone, &enough)?;
+        let new = |one: &Judged| !judged.iter().any(|other: &Judged| other.plan == one.plan);
+        let new: Vec<Judged> = sent.judged.into_iter().filter(new).collect();
+        judged.extend(new);
+        let known = self.task.known.as_ref().map(|known| self.judge.judge(known)).transpose()?;
+        judged.extend(known.and_then(Result::ok));
+        for dropped in sent.dropped {
+            if !self.dropped.contains(&dropped) {
+                self.dropped.push(dropped);
+            }
+        }
+        self.sort(judged);
+        Ok(())
+    }
+
+    /// Changes the best plans a little, by what the pipeline makes of them.
+    fn change(
+        &self,
+        looked: &Looked,
+        judged: &mut Vec<Judged>,
+        tries: usize,
+        share: f64,
+    ) -> Result<(), OptimizeError> {
+        let Run { judge, task, .. } = *self;
+        if task.objective.is_order_alone() {
+            return Ok(());
+        }
+        let until = self.clock.after(share, self.proving);
+        // Four at a time, on two cores or more.
+        let enough = || self.is_stopped() || self.is_late(until, 2);
+        // What would not be an answer is no parent either.
+        let value = |judged: &Judged| {
+            let (figures, default) = (&judged.figures, &self.default);
+            let refused =
+                too_much_memory(&task.objective, figures, default, task.memory_growth).is_some();
+            let value = task.objective.value(figures, default);
+            if refused || (value <= 1.0 && !good(&task.objective, figures, default)) {
+                value + 1.0
+            } else {
+                value
+            }
+        };
+        let variation = Variation::new(judge, &looked.orders);
+        let seed = task.seed;
+        let improvement =
+            Improvement { judge, variation, value: &value, tries, seed, enough: &enough };
+        improvement.run(judged, self.watch)?;
+        self.sort(judged);
+        Ok(())
+    }
+
+    /// The best first.
+    fn sort(&self, judged: &mut [Judged]) {
+        let rank = |judged: &Judged| {
+            let figures = &judged.figures;
+            let value = self.task.objective.value(figures, &self.default);
+            (value, (figures.kernels, figures.legal, judged.plan.passes.len()))
+        };
+        judged.sort_by(|a, b| {
+            let ((a, then_a), (b, then_b)) = (rank(a), rank(b));
+            a.total_cmp(&b).then(then_a.cmp(&then_b))
+        });
+    }
+
+    /// The best of plans that is better than the one that is proven, and can be proven too. Shortened
+    /// first, for so long.
+    fn prove_best(
+        &mut self,
+        judged: &[Judged],
+        than: Option<&Proven>,
+        shortening: Duration,
+    ) -> Result<Option<Proven>, OptimizeError> {
+        let Run { judge, task, watch, .. } = *self;
+        for judged in judged {
+            let value = |judged: &Judged| task.objective.value(&judged.figures, &self.default);
+            if than.is_some_and(|than| value(&than.judged) <= value(judged)) {
+                break;
+            }
+            if !self.is_good(judged) {
+                continue;
+            }
+            // A little late is better than unproven.
+            let grace = self.budget.time.unwrap_or_default().mul_f64(GRACE);
+            let left = self.clock.left(Duration::ZERO);
+            if left.saturating_add(grace) < self.proving {
+                self.dropped.push(format!(
+                    "{}: running it beside the original takes about {:.0} s, and {:.0} s were left \
+                     (--seconds)",
+                    judged.plan,
+                    self.proving.as_secs_f64(),
+                    left.as_secs_f64(),
+                ));
+                break;
+            }
+            let mut judged = judged.clone();
+            if !shortening.is_zero() && !self.is_stopped() {
+                watch.doing("leaving out what can be left out");
+                judged = shorten(judge, judged, shortening)?;
+            }
+            // The same final program was proven already.
+            if let Some(same) =
+                than.filter(|than| than.judged.end.is_some() && than.judged.end == judged.end)
+            {
+                return Ok(Some(Proven { judged, outputs: same.outputs.clone() }));
+            }
+            watch.doing("running the result");
+            if let Some(proven) = self.prove(judged)? {
+                return Ok(Some(proven));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a plan is good enough; if only its memory speaks against it, that is noted.
+    fn is_good(&mut self, judged: &Judged) -> bool {
+        let (objective, figures) = (&self.task.objective, &judged.figures);
+        if !good(objective, figures, &self.default) {
+            return false;
+        }
+        match too_much_memory(objective, figures, &self.default, self.task.memory_growth) {
+            None => true,
+            Some(reason) => {
+                self.dropped.push(format!("{}: {reason}", judged.plan));
+                false
+            }
+        }
     }
 
     /// Finds out what the compiler makes of the best orders; the best first.
@@ -119,7 +349,7 @@ impl Run<'_> {
         let mut judged = if task.objective.needs_clock() {
             let orders = &looked.orders[..looked.orders.len().min(8)];
             let mut plans: Vec<Plan> = task.known.iter().cloned().collect();
-            plans.extend(promising(send(judge, orders, true)?.judged));
+            plans.extend(promising(send(judge, orders, true, &|| false)?.judged));
             let stopped = || self.is_stopped();
             let search = FastSearch {
                 judge,
@@ -127,7 +357,7 @@ impl Run<'_> {
                 inputs: self.inputs()?,
                 seed: task.seed,
                 // The rest is for proving and for measuring again.
-                deadline: self.begin + self.patience.mul_f64(0.75),
+                deadline: task.began + self.patience().mul_f64(0.75),
                 stop: &stopped,
             };
             let fast = search.run(plans, orders, self.watch)?;
@@ -139,23 +369,18 @@ impl Run<'_> {
             let order_alone = task.objective.is_order_alone();
             let usual = if order_alone { 2 } else { finalists(judge.initial) };
             let count = looked.orders.len().min(task.finalists.unwrap_or(usual));
-            let sent = send(judge, &looked.orders[..count], !order_alone)?;
+            let sent = send(judge, &looked.orders[..count], !order_alone, &|| false)?;
             self.dropped.extend(sent.dropped);
             let mut judged = sent.judged;
             if let Some(known) = &task.known {
                 judged.extend(judge.judge(known)?);
             }
+            if task.objective.figures().any(|figure| figure == Figure::Memory) {
+                self.change(looked, &mut judged, CHANGED, 0.0)?;
+            }
             judged
         };
-        let rank = |judged: &Judged| {
-            let figures = &judged.figures;
-            let value = task.objective.value(figures, &self.default);
-            (value, (figures.kernels, figures.legal, judged.plan.passes.len()))
-        };
-        judged.sort_by(|a, b| {
-            let ((a, then_a), (b, then_b)) = (rank(a), rank(b));
-            a.total_cmp(&b).then(then_a.cmp(&then_b))
-        });
+        self.sort(&mut judged);
         Ok(judged)
     }
 
@@ -175,7 +400,7 @@ impl Run<'_> {
         let Run { judge, task, watch, .. } = *self;
         let clock = task.objective.needs_clock();
         for judged in judged {
-            if !good(&task.objective, &judged.figures, &self.default) {
+            if !self.is_good(&judged) {
                 continue;
             }
             let judged = if clock {
@@ -190,7 +415,7 @@ impl Run<'_> {
                 return Ok(Some((proven, None)));
             }
             watch.doing("measuring again, beside two controls");
-            let time = self.patience.mul_f64(0.25).max(Duration::from_secs(2));
+            let time = self.patience().mul_f64(0.25).max(Duration::from_secs(2));
             let plan = &proven.judged.plan;
             // One is measured again, and no more: who tries often enough is lucky once.
             return match measure(judge, plan, self.inputs()?, time, &|| self.is_stopped())? {
@@ -249,7 +474,7 @@ impl Run<'_> {
         best: Option<usize>,
     ) -> Result<(Chosen, Vec<Proven>), OptimizeError> {
         let Run { judge, task, watch, default, .. } = *self;
-        let share = self.patience.mul_f64(0.25) / proven.len().max(1) as u32;
+        let share = self.patience().mul_f64(0.25) / proven.len().max(1) as u32;
         let time = share.max(Duration::from_secs(2));
         let (mut chosen, mut measured) = (None, Vec::new());
         for (index, mut proven) in proven.into_iter().enumerate() {
@@ -367,7 +592,7 @@ impl Run<'_> {
                     seed: task.seed,
                     passes: looked.passes,
                     pipelines: judge.pipelines(),
-                    seconds: self.begin.elapsed().as_secs_f64(),
+                    seconds: self.clock.elapsed().as_secs_f64(),
                     stopped: reason(looked.stopped).to_owned(),
                 },
                 dropped: self.dropped,
@@ -375,6 +600,11 @@ impl Run<'_> {
             imported: false,
         })
     }
+}
+
+/// The figures with the fewest operations.
+fn nearest(judged: &[Judged]) -> Option<Figures> {
+    judged.iter().map(|judged| judged.figures).min_by_key(|figures| figures.operations)
 }
 
 fn fast_at_first(plan: &Plan, timing: &Timing) -> String {

@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use xla_gym_engine::{
@@ -14,10 +15,14 @@ use xla_gym_engine::{
     protocol::{Fingerprint, Observe, PassId},
 };
 use xla_gym_env::{EnvError, Walk, World};
-use xla_gym_oracle::{Options, Reference, Report};
+use xla_gym_oracle::{Options, Reference, Report, is_large};
 use xla_gym_score::{DefaultRun, Ratio, default_passes, optional, run_default};
+use xla_gym_search::Costs;
 
 use crate::{error::OptimizeError, objective::Figures};
+
+/// A program on which the pipeline takes longer is large.
+const LONG: Duration = Duration::from_secs(3);
 
 /// Passes to run on a program, and passes of the compiler's own pipeline to leave out afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -89,6 +94,15 @@ pub struct Judge {
     pub default_figures: Figures,
     /// Operations at the start.
     pub initial: u64,
+    /// How long a run of the compiler's own pipeline takes, with all that belongs to it.
+    pub pipeline_time: Duration,
+    /// Whether a run of the program, or of the pipeline on it, takes so long that the time has to be
+    /// shared out.
+    pub is_large: bool,
+    /// What passes cost on it.
+    pub costs: Arc<Costs>,
+    /// How long it took to judge a plan, lately.
+    judging: Mutex<Duration>,
     known: Mutex<HashMap<Sent, Result<DefaultRun, String>>>,
     pipelines: AtomicU64,
     reference: Mutex<Option<(Options, Arc<Reference>)>>,
@@ -99,8 +113,19 @@ impl Judge {
     /// Runs the compiler's own pipeline.
     pub fn new(world: &Arc<World>, benchmark: usize) -> Result<Judge, OptimizeError> {
         let mut emitted = world.engine().load(&world.source(benchmark)?)?;
-        let default = run_default(&mut emitted, &[])?;
-        let bare = run_default(&mut emitted, &optional())?;
+        let mut second = emitted.fork()?;
+        let begin = Instant::now();
+        let (default, bare) = std::thread::scope(|scope| {
+            let bare = scope.spawn(|| run_default(&mut second, &optional()));
+            let default = run_default(&mut emitted, &[]);
+            (default, bare.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let (default, bare) = (default?, bare?);
+        let pipeline_time = begin.elapsed();
+        drop(second);
+        let cost = emitted.observe(Observe::COST)?.cost.and_then(Result::ok);
+        let is_large = pipeline_time > LONG
+            || emitted.signature().is_ok_and(|signature| is_large(&signature, cost.as_ref()));
         let own_order = default_passes(&emitted, &default)?;
         let by_default = walk(world, benchmark, &own_order)?;
         let operations = by_default.state().counts.operations;
@@ -113,6 +138,10 @@ impl Judge {
             default,
             bare,
             own_order,
+            pipeline_time,
+            is_large,
+            costs: Arc::default(),
+            judging: Mutex::new(pipeline_time),
             known: Mutex::default(),
             pipelines: AtomicU64::new(2),
             reference: Mutex::default(),
@@ -138,6 +167,11 @@ impl Judge {
         Ok(named.any(|(name, count)| name == opcode && count > 0))
     }
 
+    /// About how long it takes to judge a plan: its passes, and the pipeline.
+    pub fn judging(&self) -> Duration {
+        *self.judging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Runs of the whole pipeline so far.
     pub fn pipelines(&self) -> u64 {
         self.pipelines.load(Ordering::Relaxed)
@@ -149,8 +183,16 @@ impl Judge {
             let (plan, figures, end) = (plan.clone(), self.default_figures, None);
             return Ok(Ok(Judged { plan, figures, end }));
         }
+        let (begin, pipelines) = (Instant::now(), self.pipelines());
         let mut walk = walk(&self.world, self.benchmark, &plan.passes)?;
-        let run = match self.pipeline(&mut walk, &plan.disabled)? {
+        let run = self.pipeline(&mut walk, &plan.disabled)?;
+        // Not if it was remembered.
+        if self.pipelines() > pipelines {
+            let mut judging = self.judging.lock().unwrap_or_else(PoisonError::into_inner);
+            // It is better to end early than late.
+            *judging = begin.elapsed().max((*judging + begin.elapsed()) / 2);
+        }
+        let run = match run {
             Ok(run) => run,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -268,6 +310,7 @@ pub fn figures(operations: u64, run: &DefaultRun) -> Figures {
         kernels: run.end.operations,
         flops: run.end_cost.map(|cost| cost.flops + cost.transcendentals),
         bytes: run.end_cost.map(|cost| cost.bytes_accessed),
+        memory: run.memory.map(|needs| (needs.temporaries + needs.constants) as f64),
         run_nanos: None,
         compile_nanos: None,
     }

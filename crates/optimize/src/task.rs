@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use xla_gym_oracle::{Options, Report};
@@ -11,8 +11,24 @@ use xla_gym_search::{Budget, Method, Policy};
 
 use crate::{
     objective::{Figure, Figures, Objective},
-    plan::{Judged, Plan},
+    plan::{Judge, Judged, Plan},
 };
+
+/// Passes that a search may run if nobody says otherwise.
+const PASSES: u64 = 2000;
+
+/// How long it may take where the clock decides, if nobody says otherwise.
+const RACE: Duration = Duration::from_secs(120);
+
+/// The same for a large program.
+const LARGE: Duration = Duration::from_secs(240);
+
+/// And for one on which the compiler's own pipeline takes more than [`LONG_PIPELINE`].
+const LARGEST: Duration = Duration::from_secs(480);
+const LONG_PIPELINE: Duration = Duration::from_millis(1500);
+
+/// By which factor memory may grow if nobody says otherwise.
+pub const MEMORY_GROWTH: f64 = 1.1;
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -21,8 +37,11 @@ pub struct Task {
     pub objective: Objective,
     /// How to search.
     pub method: Method,
-    /// How much the search may take. Where the clock decides, its time is that of everything.
+    /// How much it may take: the search, if passes are counted; everything together, if it is a time.
+    /// If nothing is said, what is usual for the program and the objective ([`Task::usual_budget`]).
     pub budget: Budget,
+    /// When the time began.
+    pub began: Instant,
     /// Seed of the search and of the inputs.
     pub seed: u64,
     /// Which passes look promising, if somebody knows.
@@ -38,6 +57,9 @@ pub struct Task {
     pub shortening: Duration,
     /// Sets of inputs on which outputs are compared.
     pub trials: u32,
+    /// By which factor the memory that the final program needs may grow, where it is not what is to be
+    /// made small.
+    pub memory_growth: f64,
     /// Whether an answer is given that could not be compared with the original.
     pub unproven: bool,
     /// How long run time and compile time may be measured, if they are wanted.
@@ -51,7 +73,8 @@ impl Default for Task {
         Task {
             objective: Objective::one(Figure::Legal),
             method: Method::Evolve,
-            budget: Budget::passes(2000),
+            budget: Budget { passes: None, time: None },
+            began: Instant::now(),
             seed: 0,
             policy: None,
             coreset: true,
@@ -59,10 +82,25 @@ impl Default for Task {
             finalists: None,
             shortening: Duration::from_secs(15),
             trials: Options::default().trials,
+            memory_growth: MEMORY_GROWTH,
             unproven: false,
             measuring: None,
             stop: Arc::default(),
         }
+    }
+}
+
+impl Task {
+    /// What is usual for a program: a number of passes; a time where the clock decides, or where the
+    /// program is large.
+    pub fn usual_budget(&self, judge: &Judge) -> Budget {
+        let time = match () {
+            () if judge.is_large && judge.pipeline_time > LONG_PIPELINE => LARGEST,
+            () if judge.is_large => LARGE,
+            () if self.objective.needs_clock() => RACE,
+            () => return Budget::passes(PASSES),
+        };
+        Budget { passes: None, time: Some(time) }
     }
 }
 

@@ -24,14 +24,14 @@ mod reference;
 mod signature;
 mod trials;
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use xla_gym_engine::{EngineError, Session};
 
 pub use compare::{Accuracy, Compared, Difference, FACTOR, HIGHER_FACTOR, MEAN_FACTOR, Precision};
 pub use inputs::{Calm, Style, inputs, too_large, typical_inputs};
-pub use reference::{Reference, interpreter_seconds};
+pub use reference::{Reference, interpreter_seconds, is_large};
 
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,11 +42,24 @@ pub struct Options {
     pub seed: u64,
     /// Who says what the original computes.
     pub reference: ReferenceKind,
+    /// How long the runs of a large original may take: no further kind of inputs is begun that should
+    /// end later. The first always runs.
+    pub patience: Duration,
+}
+
+impl Options {
+    /// As everybody gets it who says nothing else.
+    pub const DEFAULT: Options = Options {
+        trials: 8,
+        seed: 0,
+        reference: ReferenceKind::Auto,
+        patience: Duration::from_secs(60),
+    };
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { trials: 8, seed: 0, reference: ReferenceKind::Auto }
+        Options::DEFAULT
     }
 }
 

@@ -26,6 +26,12 @@ impl Ready {
         Ok(Ready { scratch, compiled })
     }
 
+    /// Bytes that a run needs, if the compiler says.
+    pub fn needs(&self) -> Option<u64> {
+        let memory = self.compiled.memory?;
+        u64::try_from(memory.arguments + memory.outputs + memory.temporaries).ok()
+    }
+
     pub fn run(&mut self, inputs: &InputSet) -> Result<Vec<Array>, EngineError> {
         self.scratch.make_inputs(&self.compiled, inputs)?;
         Ok(self.scratch.execute(&self.compiled, 1, true)?.1)

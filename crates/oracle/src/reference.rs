@@ -32,6 +32,9 @@ const TOO_LONG: Duration = Duration::from_millis(600);
 const LARGE_WORK: f64 = 5e9;
 const LARGE_BYTES: u64 = 256 << 20;
 
+/// What a process takes beside what a program needs: the compiler, code, and one array that is looked at.
+const BESIDE: u64 = 2 << 30;
+
 /// A program, run on several kinds of inputs, with what it computes and how exactly.
 pub struct Reference {
     signature: Signature,
@@ -53,6 +56,8 @@ struct Known {
     disagreement: Option<String>,
     /// On how many trials the interpreter was asked.
     interpreted: u32,
+    /// About how long a comparison takes.
+    takes: Duration,
     notes: Vec<String>,
 }
 
@@ -113,6 +118,11 @@ impl Reference {
             }
             Err(reason) => Err(reason),
         }
+    }
+
+    /// About how long a comparison takes.
+    pub fn takes(&self) -> Duration {
+        self.state.as_ref().map_or(Duration::ZERO, |known| known.takes)
     }
 
     /// Runs another program on the same inputs and compares. `disable` are passes of the
@@ -355,13 +365,14 @@ impl Known {
             ReferenceKind::Auto if expected <= INSTEAD_OF_COMPILING => Executor::Interpreter,
             _ => Executor::Compiled,
         };
-        let work = cost.map_or(f64::INFINITY, |cost| cost.flops + cost.bytes_accessed);
-        let large = work.is_finite() && work > LARGE_WORK || bytes(signature) > LARGE_BYTES;
+        let large = is_large(signature, cost.as_ref());
+        let work = work(cost.as_ref()).unwrap_or(f64::INFINITY);
         // Whoever asks for the interpreter gets it, however long that takes.
         let asked = [ReferenceKind::Both, ReferenceKind::Interpreter].contains(&options.reference);
         if large && !asked {
             return Known::of_large(session, signature, work, options);
         }
+        let all = Instant::now();
         let (own, second) = (session.scratch()?, session.scratch()?);
         // Where nothing can be widened, it still says which decisions fell.
         let precise = session.scratch()?;
@@ -406,6 +417,8 @@ impl Known {
             one_sided: chosen.one_sided,
             disagreement: None,
             interpreted: 0,
+            // A result runs once where the original ran three times, but is compiled as well.
+            takes: all.elapsed().mul_f64(0.6),
             notes,
         };
         let asked = match options.reference {
@@ -433,7 +446,22 @@ impl Known {
         work: f64,
         options: Options,
     ) -> Result<Known, EngineError> {
+        let begin = Instant::now();
         let own = Ready::new(session.scratch()?, &[])?;
+        let limit = session.engine().config().limits.memory_bytes;
+        if let Some(needs) = own.needs().map(|needs| needs.saturating_add(BESIDE))
+            && needs > limit
+        {
+            let size = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
+            let message = format!(
+                "a run takes about {:.1} GiB, and the limit is {:.1} (--memory-limit)",
+                size(needs),
+                size(limit)
+            );
+            let kind = FailureKind::Refused;
+            return Err(EngineError::Refused { doing: "running it".to_owned(), kind, message });
+        }
+        let compiled = begin.elapsed();
         let mut runs = Runs { signature, work, large: true, own, second: None, precise: None };
         let chosen = runs.choose_trials(options)?;
         let mut notes = chosen.notes;
@@ -451,6 +479,8 @@ impl Known {
             one_sided: Vec::new(),
             disagreement: None,
             interpreted: 0,
+            // The original ran twice on each.
+            takes: compiled + (begin.elapsed() - compiled) / 2,
             notes,
         })
     }
@@ -540,6 +570,16 @@ impl Known {
         self.notes.extend(found.err());
         Ok(())
     }
+}
+
+/// Whether a program has so much to do that only few runs of it can be had.
+pub fn is_large(signature: &Signature, cost: Option<&Cost>) -> bool {
+    work(cost).is_some_and(|work| work > LARGE_WORK) || bytes(signature) > LARGE_BYTES
+}
+
+/// Operations and bytes of a run.
+fn work(cost: Option<&Cost>) -> Option<f64> {
+    cost.map(|cost| cost.flops + cost.bytes_accessed).filter(|work| work.is_finite())
 }
 
 /// Of all inputs and outputs.

@@ -18,9 +18,6 @@ use crate::{
 /// How often inputs are moved by a unit in the last place.
 const NUDGES: u64 = 2;
 
-/// No further kind of inputs is tried on a large program that should end after this.
-const LARGE_PATIENCE: Duration = Duration::from_secs(60);
-
 /// Programs with fewer elements in all outputs get twice as many trials: a few numbers say little.
 const FEW: i64 = 64;
 
@@ -140,7 +137,7 @@ impl Runs<'_> {
             // Estimates of work do not know how often loops turn.
             let patience = if telling.iter().all(|tells| *tells) { 1 } else { 5 };
             let next = begin.elapsed() * (trial + 1) / trial.max(1);
-            if self.large && trial > 0 && next > LARGE_PATIENCE {
+            if self.large && trial > 0 && next > options.patience {
                 break;
             }
             if trial >= options.trials && begin.elapsed() > patience * PATIENCE {

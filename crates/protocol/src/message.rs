@@ -546,10 +546,21 @@ pub struct PipelineReport {
     pub middle: Option<Observation>,
     /// The last state, if it was reached.
     pub end: Option<Observation>,
+    /// What it needs beside inputs and outputs, if the compiler says.
+    pub memory: Option<Needs>,
     /// The middle as a program, if kept.
     pub middle_program: Option<ProgramId>,
     /// The end as a program, if kept.
     pub end_program: Option<ProgramId>,
+}
+
+/// What a program needs beside inputs and outputs, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// For intermediate values.
+    pub temporaries: u64,
+    /// For constants.
+    pub constants: u64,
 }
 
 /// One pass that the compiler's own pipeline ran.

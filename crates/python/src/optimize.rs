@@ -30,7 +30,7 @@ type Told<'py> = (String, Bound<'py, PyBytes>, Option<String>, bool);
 /// Finds the best order for a benchmark. Ctrl-C ends the search; the best so far is the answer.
 #[pyfunction]
 #[pyo3(signature = (world, benchmark, *, objective, method, budget, seconds, seed, trials, coreset,
-                    policy, measure, store, report, unproven))]
+                    policy, measure, store, report, memory_growth, unproven))]
 #[allow(clippy::too_many_arguments, reason = "called by the Python package alone, by name")]
 fn optimize_benchmark<'py>(
     py: Python<'py>,
@@ -47,6 +47,7 @@ fn optimize_benchmark<'py>(
     measure: Option<f64>,
     store: Option<PathBuf>,
     report: bool,
+    memory_growth: f64,
     unproven: bool,
 ) -> PyResult<Told<'py>> {
     let world = world.world.get()?.clone();
@@ -67,12 +68,10 @@ fn optimize_benchmark<'py>(
         trials: trials.max(1),
         coreset,
         measuring: duration("measure", measure)?,
+        memory_growth,
         unproven,
         ..Task::default()
     };
-    if budget.is_none() && seconds.is_none() {
-        return Err(ConfigError::new_err("give a budget of passes, of seconds, or both"));
-    }
     let store = match store {
         Some(path) => Some(Store::open(&path, StoreLimit::default()).map_err(store_error)?),
         None => None,

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use pyo3::{prelude::*, types::PyDict};
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, Source, protocol::Limits, state_dir};
+use xla_gym_engine::{EngineConfig, Source, memory_for_running, protocol::Limits, state_dir};
 use xla_gym_env::{CacheConfig, EnvError, Start, World, WorldConfig};
 
 use crate::{
@@ -35,10 +35,12 @@ impl PyWorld {
         cache: Option<PathBuf>,
         cache_memory: usize,
         pass_limit: f64,
-        memory_limit: f64,
+        memory_limit: Option<f64>,
         remember_failures: bool,
     ) -> PyResult<PyWorld> {
-        for (name, limit) in [("pass_limit", pass_limit), ("memory_limit", memory_limit)] {
+        let limits = [("pass_limit", Some(pass_limit)), ("memory_limit", memory_limit)];
+        for (name, limit) in limits {
+            let Some(limit) = limit else { continue };
             if !(limit > 0.0 && limit.is_finite()) {
                 return Err(ConfigError::new_err(format!(
                     "{name} must be more than 0, not {limit}"
@@ -55,7 +57,8 @@ impl PyWorld {
         engine.libraries = libraries;
         engine.limits = Limits {
             pass_millis: (pass_limit * 1e3).ceil() as u64,
-            memory_bytes: (memory_limit * f64::from(1 << 30)) as u64,
+            memory_bytes: memory_limit
+                .map_or_else(memory_for_running, |limit| (limit * f64::from(1 << 30)) as u64),
             ..engine.limits
         };
         engine.quarantine = state_dir().ok().filter(|_| remember_failures);

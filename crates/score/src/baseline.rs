@@ -6,7 +6,8 @@ use serde::Serialize;
 use xla_gym_engine::{
     EngineError, Session,
     protocol::{
-        Cost, Counts, Fingerprint, Observation, Observe, PassId, PipelineOptions, PipelinePass,
+        Cost, Counts, Fingerprint, Needs, Observation, Observe, PassId, PipelineOptions,
+        PipelinePass,
     },
 };
 
@@ -24,6 +25,9 @@ pub struct DefaultRun {
     pub end: Counts,
     /// The compiler's estimate of the work that is left at the end.
     pub end_cost: Option<Cost>,
+    /// What the program at the end needs beside inputs and outputs, by the compiler's own buffer
+    /// assignment.
+    pub memory: Option<Needs>,
     /// The program at the end.
     pub end_fingerprint: Option<Fingerprint>,
     /// Every pass, in order.
@@ -50,6 +54,7 @@ pub fn run_default(session: &mut Session, disable: &[String]) -> Result<DefaultR
         middle: counts(&report.middle.unwrap_or_default())?,
         end: counts(&end)?,
         end_cost: end.cost.and_then(Result::ok),
+        memory: report.memory,
         end_fingerprint: end.fingerprint,
         passes: report.passes,
         passes_before_layout,

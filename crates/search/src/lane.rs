@@ -17,6 +17,7 @@ use xla_gym_env::{EnvError, State, Stepped, Walk, World};
 
 use crate::{
     budget::{Budget, StopReason},
+    costs::Costs,
     goal::{Goal, Value},
     policy::Policy,
 };
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     pub policy: Option<Arc<dyn Policy>>,
     pub prefix: Vec<PassId>,
     pub deadline: Option<Instant>,
+    pub costs: Arc<Costs>,
     pub stop: Arc<AtomicBool>,
     /// Passes charged so far, for people who watch.
     pub charged: AtomicU64,
@@ -141,15 +143,30 @@ impl<'a> Lane<'a> {
             Some(policy) => policy.weigh(walk, self.passes()),
             None => vec![1.0; self.passes().len()],
         };
-        for ((weight, pass), (tried, used)) in
-            weights.iter_mut().zip(self.passes()).zip(&self.tried)
-        {
-            *weight *= (used + 1.0) / (tried + 2.0);
+        for (action, (weight, pass)) in weights.iter_mut().zip(self.passes()).enumerate() {
+            let (tried, used) = self.tried[action];
+            *weight *= (used + 1.0) / (tried + 2.0) * self.worth(action);
             if self.is_useless(walk, *pass) {
                 *weight = 0.0;
             }
         }
         weights
+    }
+
+    /// What a pass is worth by the time that it takes, if time is limited: 1 is usual.
+    fn worth(&self, action: usize) -> f64 {
+        self.shared.deadline.map_or(1.0, |deadline| {
+            self.shared.costs.worth(action, deadline.saturating_duration_since(Instant::now()))
+        })
+    }
+
+    /// Whether a pass takes too long for the time that is left.
+    pub fn is_too_slow(&self, pass: PassId) -> bool {
+        self.action(pass).is_some_and(|action| self.worth(action) == 0.0)
+    }
+
+    fn action(&self, pass: PassId) -> Option<usize> {
+        self.passes().iter().position(|other| *other == pass)
     }
 
     /// What the policy puts first, apart from passes that do nothing; none if nothing is left, or if
@@ -159,6 +176,7 @@ impl<'a> Lane<'a> {
         let choices = self.passes().iter().copied().zip(weights);
         let useful =
             choices.filter(|(pass, weight)| *weight > 0.0 && !self.is_useless(walk, *pass));
+        let useful = useful.filter(|(pass, _)| !self.is_too_slow(*pass));
         // The first among equals, as where an agent walks.
         let better =
             |best: (PassId, f64), next: (PassId, f64)| if next.1 > best.1 { next } else { best };
@@ -257,8 +275,12 @@ impl<'a> Lane<'a> {
         if !self.charge(before.id, pass) {
             return Ok(None);
         }
+        let begin = Instant::now();
         let stepped = walk.step(pass)?;
-        if let Some(action) = self.passes().iter().position(|other| *other == pass) {
+        if let Some(action) = self.action(pass) {
+            if !stepped.remembered {
+                self.shared.costs.saw(action, begin.elapsed());
+            }
             let was = self.shared.goal.value(&before, &self.shared.start);
             let is = self.value(walk);
             self.tried[action].0 += 1.0;
@@ -295,6 +317,22 @@ impl<'a> Lane<'a> {
         }
         self.best.sort_by_key(Candidate::rank);
         self.best.truncate(KEPT);
+    }
+
+    /// Learns what another lane learnt that began where this one stands.
+    pub(crate) fn absorb(&mut self, other: Lane<'a>) {
+        self.charged.extend(other.charged);
+        self.useless.extend(other.useless);
+        self.seeds.extend(other.seeds);
+        for (mine, theirs) in self.tried.iter_mut().zip(other.tried) {
+            *mine = (mine.0 + theirs.0, mine.1 + theirs.1);
+        }
+        self.best.extend(other.best);
+        self.best.sort_by_key(Candidate::rank);
+        let mut seen = HashSet::new();
+        self.best.retain(|candidate| seen.insert(candidate.state.id));
+        self.best.truncate(KEPT);
+        self.over = self.over.max(other.over);
     }
 
     pub(crate) fn finish(self) -> (Vec<Candidate>, StopReason) {

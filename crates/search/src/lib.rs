@@ -12,6 +12,7 @@
 
 mod beam;
 mod budget;
+mod costs;
 mod evolve;
 mod goal;
 mod lane;
@@ -23,6 +24,7 @@ mod search;
 
 pub use beam::Beam;
 pub use budget::{Budget, StopReason};
+pub use costs::{Costs, Predictions};
 pub use evolve::Evolve;
 pub use goal::{Goal, Measure, Value};
 pub use lane::{Candidate, Lane};

@@ -15,6 +15,7 @@ use xla_gym_env::{EnvError, Walk, World};
 use crate::{
     beam::Beam,
     budget::{Budget, StopReason},
+    costs::Costs,
     evolve::Evolve,
     goal::Goal,
     lane::{Candidate, Lane, Shared},
@@ -121,6 +122,8 @@ pub struct Search<'a> {
     pub prefix: Vec<PassId>,
     /// Orders that are tried first, such as the compiler's own. They are charged like any other.
     pub first: Vec<Vec<PassId>>,
+    /// What passes cost on this program, as far as somebody knows: for searches with a time limit.
+    pub costs: Arc<Costs>,
     /// Set by whoever wants it to end.
     pub stop: Arc<AtomicBool>,
 }
@@ -156,6 +159,7 @@ pub fn search(
         policy: search.policy.clone(),
         prefix: search.prefix.clone(),
         deadline: search.budget.deadline(begin),
+        costs: search.costs.clone(),
         stop: search.stop.clone(),
         charged: AtomicU64::new(0),
         lowest: AtomicU64::new(f64::INFINITY.to_bits()),
@@ -200,13 +204,23 @@ fn run_lanes(
     let start = first.begin()?;
     first.offer(&start);
     let given = start.path().len();
-    if first.is_guided() {
-        let walk = follow_policy(&mut first)?;
-        first.add_seed(walk.path().skip(given).collect());
-    }
-    for order in &search.first {
-        let walk = walk_order(&mut first, order)?;
-        first.add_seed(walk.path().skip(given).collect());
+    drop(start);
+    if search.budget.passes.is_some() {
+        try_first(&mut first, &search.first, given)?;
+    } else {
+        // Nobody counts, so each can have a lane of its own.
+        let parts: Vec<&[Vec<PassId>]> =
+            std::iter::once(&[][..]).chain(search.first.chunks(1)).collect();
+        let tried = on_all_cores(parts.len(), |part| {
+            let mut lane = Lane::after(&first, None, search.seed, 0);
+            if part == 0 {
+                try_first(&mut lane, &[], given)?;
+            } else {
+                walk_all(&mut lane, parts[part], given)?;
+            }
+            Ok::<_, EnvError>(lane)
+        })?;
+        tried.into_iter().for_each(|lane| first.absorb(lane));
     }
     let lanes = optimizer.lanes();
     let rest = Budget { passes: first.left(), time: None };
@@ -221,11 +235,31 @@ fn run_lanes(
     Ok((first.finish().0, results))
 }
 
+/// First where the policy leads, if there is one, then the orders.
+fn try_first(lane: &mut Lane<'_>, orders: &[Vec<PassId>], given: usize) -> Result<(), EnvError> {
+    if lane.is_guided() {
+        let walk = follow_policy(lane)?;
+        lane.add_seed(walk.path().skip(given).collect());
+    }
+    walk_all(lane, orders, given)
+}
+
+fn walk_all(lane: &mut Lane<'_>, orders: &[Vec<PassId>], given: usize) -> Result<(), EnvError> {
+    for order in orders {
+        let walk = walk_order(lane, order)?;
+        lane.add_seed(walk.path().skip(given).collect());
+    }
+    Ok(())
+}
+
 /// Walks an order to its end, or to that of the budget. Begins with the prefix.
 pub(crate) fn walk_order(lane: &mut Lane<'_>, order: &[PassId]) -> Result<Walk, EnvError> {
     let mut walk = lane.begin()?;
     for &pass in order {
-        if !lane.is_useless(&walk, pass) && lane.step(&mut walk, pass)?.is_none() {
+        if lane.is_useless(&walk, pass) || lane.is_too_slow(pass) {
+            continue;
+        }
+        if lane.step(&mut walk, pass)?.is_none() {
             break;
         }
     }

@@ -30,6 +30,7 @@ fn task(world: &Arc<World>, budget: Budget, seed: u64) -> Search<'_> {
         policy: None,
         prefix: Vec::new(),
         first: Vec::new(),
+        costs: Arc::default(),
         stop: Arc::default(),
     }
 }
@@ -73,6 +74,7 @@ fn a_search_that_is_stopped_keeps_its_best() {
         policy: None,
         prefix: Vec::new(),
         first: Vec::new(),
+        costs: Arc::default(),
         stop: stop.clone(),
     };
     let watch = |charged: u64, _: f64| {

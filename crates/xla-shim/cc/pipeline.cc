@@ -9,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "xla-gym-xla-shim/src/lib.rs.h"
+#include "xla/hlo/ir/hlo_schedule.h"
+#include "xla/service/buffer_assignment.h"
 #include "xla/service/compiler.h"
 #include "xla/service/hlo.pb.h"
 
@@ -16,20 +18,51 @@
 // `LLVMCompiler`, so its exported constructor can build it inside a buffer that is large enough.
 extern "C" void _ZN3xla3cpu11CpuCompilerC1Ev(void*);
 
+// The same class, with the two of its functions that are called by name.
+namespace xla::cpu {
+
+class CpuCompiler {
+ public:
+  absl::StatusOr<HloSchedule> CreateHloSchedule(const HloModule& module) const;
+  absl::StatusOr<std::unique_ptr<BufferAssignment>> CreateBufferAssignment(
+      const HloModule& module) const;
+};
+
+}  // namespace xla::cpu
+
 namespace xla_gym {
 
 namespace {
 
 namespace fs = std::filesystem;
 
-xla::Compiler& cpu_compiler() {
+void* cpu_compiler_object() {
   alignas(64) static char storage[16384];
-  static auto* compiler = [] {
+  static void* compiler = [] {
     std::memset(storage, 0, sizeof(storage));
     _ZN3xla3cpu11CpuCompilerC1Ev(storage);
-    return reinterpret_cast<xla::Compiler*>(storage);
+    return static_cast<void*>(storage);
   }();
-  return *compiler;
+  return compiler;
+}
+
+xla::Compiler& cpu_compiler() { return *static_cast<xla::Compiler*>(cpu_compiler_object()); }
+
+// What the compiler's own schedule and buffer assignment say of a module on which all of its passes
+// have run. The module is left as it was.
+void assign_buffers(PipelineRun& run) {
+  const auto& compiler = *static_cast<const xla::cpu::CpuCompiler*>(cpu_compiler_object());
+  const bool scheduled = run.end->has_schedule();
+  if (!scheduled) {
+    auto schedule = compiler.CreateHloSchedule(*run.end);
+    if (!schedule.ok() || !run.end->set_schedule(*std::move(schedule)).ok()) return;
+  }
+  if (auto assignment = compiler.CreateBufferAssignment(*run.end); assignment.ok()) {
+    const xla::BufferAssignment::Stats& stats = (*assignment)->GetStats();
+    run.temporaries = stats.preallocated_temp_allocation_bytes;
+    run.constants = stats.constant_allocation_bytes;
+  }
+  if (!scheduled) run.end->clear_schedule();
 }
 
 // XLA runs layout assignment last among what matters here; its dump just before that pass is
@@ -110,6 +143,7 @@ std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable,
 
   if (!dump_dir.empty()) run->middle = read_dump_before_layout(dir, options);
   if (run->end == nullptr) return run;
+  assign_buffers(*run);
   for (const auto& metadata : run->end->metadata()->proto().pass_metadata()) {
     run->passes.push_back(
         {metadata.pipeline_name(), metadata.pass_name(), metadata.module_changed()});
@@ -126,6 +160,8 @@ rust::Vec<PipelinePass> pipeline_passes(const PipelineRun& run) {
 }
 
 uint64_t pipeline_nanos(const PipelineRun& run) { return run.nanos; }
+int64_t pipeline_temporaries(const PipelineRun& run) { return run.temporaries; }
+int64_t pipeline_constants(const PipelineRun& run) { return run.constants; }
 
 Owned take_middle(PipelineRun& run) {
   auto module = std::make_unique<Module>();

@@ -46,6 +46,9 @@ struct PipelineRun {
   std::unique_ptr<xla::HloModule> end;
   std::vector<Pass> passes;
   uint64_t nanos = 0;
+  // Bytes by the compiler's own buffer assignment; -1 if there is none.
+  int64_t temporaries = -1;
+  int64_t constants = -1;
 };
 
 // A module in higher precision, with the decisions that it reports.
@@ -98,6 +101,8 @@ std::unique_ptr<PipelineRun> run_pipeline(const Module& module, Names disable,
                                           int32_t intra_op_threads);
 rust::Vec<PipelinePass> pipeline_passes(const PipelineRun& run);
 uint64_t pipeline_nanos(const PipelineRun& run);
+int64_t pipeline_temporaries(const PipelineRun& run);
+int64_t pipeline_constants(const PipelineRun& run);
 Owned take_middle(PipelineRun& run);
 Owned take_end(PipelineRun& run);
 

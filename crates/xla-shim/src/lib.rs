@@ -193,6 +193,10 @@ pub mod ffi {
         ) -> Result<UniquePtr<PipelineRun>>;
         fn pipeline_passes(run: &PipelineRun) -> Vec<PipelinePass>;
         fn pipeline_nanos(run: &PipelineRun) -> u64;
+        /// Bytes of intermediate values; -1 if not known.
+        fn pipeline_temporaries(run: &PipelineRun) -> i64;
+        /// Bytes of constants, likewise.
+        fn pipeline_constants(run: &PipelineRun) -> i64;
         fn take_middle(run: Pin<&mut PipelineRun>) -> UniquePtr<Module>;
         /// Null if the pipeline failed after the middle.
         fn take_end(run: Pin<&mut PipelineRun>) -> UniquePtr<Module>;

@@ -11,8 +11,9 @@ mod warm_up;
 
 use xla_gym_protocol::{
     Alias, Array, ArraySpec, CompileOptions, ComputationCounts, Cost, Counts, Executor, Failure,
-    FailureKind, Fingerprint, Form, Graph, GraphEdge, GraphNode, MemoryEstimate, Observation,
-    Observe, Pass, PassId, PipelineOptions, PipelinePass, PipelineReport, Role, Signature,
+    FailureKind, Fingerprint, Form, Graph, GraphEdge, GraphNode, MemoryEstimate, Needs,
+    Observation, Observe, Pass, PassId, PipelineOptions, PipelinePass, PipelineReport, Role,
+    Signature,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve};
 use xla_gym_xla_shim::{self as xla, UniquePtr};
@@ -230,6 +231,11 @@ impl Compiler for Xla {
             })
             .collect();
         let nanos = xla::pipeline_nanos(&run);
+        let bytes = (xla::pipeline_temporaries(&run), xla::pipeline_constants(&run));
+        let memory = match (u64::try_from(bytes.0), u64::try_from(bytes.1)) {
+            (Ok(temporaries), Ok(constants)) => Some(Needs { temporaries, constants }),
+            _ => None,
+        };
         let mut middle = dump.as_ref().map(|_| xla::take_middle(run.pin_mut()));
         let mut end = Some(xla::take_end(run.pin_mut())).filter(|end| !end.is_null());
         let report = PipelineReport {
@@ -237,6 +243,7 @@ impl Compiler for Xla {
             nanos,
             middle: middle.as_mut().map(|program| self.observe(program, observe)),
             end: end.as_mut().map(|program| self.observe(program, observe)),
+            memory,
             middle_program: None,
             end_program: None,
         };

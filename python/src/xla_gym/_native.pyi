@@ -36,7 +36,7 @@ class World:
         cache: str | PathLike[str] | None,
         cache_memory: int,
         pass_limit: float,
-        memory_limit: float,
+        memory_limit: float | None,
         remember_failures: bool,
     ) -> None: ...
     @property
@@ -117,5 +117,7 @@ def optimize_benchmark(
     measure: float | None,
     store: str | PathLike[str] | None,
     report: bool,
-) -> tuple[str, bytes, str | None]: ...
+    memory_growth: float,
+    unproven: bool,
+) -> tuple[str, bytes, str | None, bool]: ...
 def apply_recipe(world: World, benchmark: int, recipe: str, force: bool) -> tuple[bytes, list[str]]: ...

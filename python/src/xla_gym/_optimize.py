@@ -78,7 +78,7 @@ def _one_program(program: bytes | str | os.PathLike[str] | Program, normalise: b
         cache=None,
         cache_memory=256 << 20,
         pass_limit=30.0,
-        memory_limit=8.0,
+        memory_limit=None,
         remember_failures=True,
     )
     if len(world.benchmarks) != 1:
@@ -91,7 +91,7 @@ def optimize(
     *,
     objective: str = "legal",
     method: str = "evolve",
-    budget: int | None = 2000,
+    budget: int | None = None,
     seconds: float | None = None,
     seed: int = 0,
     trials: int = 8,
@@ -101,6 +101,7 @@ def optimize(
     normalise: bool = False,
     store: str | os.PathLike[str] | None = None,
     report: bool = False,
+    memory_growth: float = 1.1,
     unproven: bool = False,
 ) -> Optimized:
     """Finds the best pass order for a program.
@@ -109,11 +110,13 @@ def optimize(
         program: HLO text, a serialised HloModuleProto or StableHLO as bytes; a file; an id of the data
             set; or a :class:`xla_gym.data.Program`, for example of :func:`xla_gym.data.from_jax`.
         objective: ``operations`` (at the end of the order), ``legal`` (operations before layout
-            assignment), ``kernels``, ``flops``, ``bytes``, ``run-time``, ``compile-time``; a weighted sum
-            (``0.7*kernels+0.3*bytes``); or several with commas, of which the best compromise is taken.
+            assignment), ``kernels``, ``flops``, ``bytes``, ``memory`` (what the final program needs beside
+            inputs and outputs), ``run-time``, ``compile-time``; a weighted sum (``0.7*kernels+0.3*bytes``); or
+            several with commas, of which the best compromise is taken.
         method: ``random``, ``greedy``, ``beam``, ``mcts``, ``evolve`` or ``coreset``.
-        budget: Runs of passes, at most.
-        seconds: Seconds, at most. With it, results depend on the machine.
+        budget: Runs of passes, at most; 2000 if neither this nor ``seconds`` is given.
+        seconds: Seconds for everything together, proof included. With it, results depend on the machine. If
+            neither is given, large programs get 240, or 480 if XLA's own pipeline takes long on them.
         seed: Seed of the search and of the inputs.
         trials: Sets of inputs on which outputs are compared.
         coreset: Whether orders that did well on other programs are tried first.
@@ -123,6 +126,8 @@ def optimize(
         normalise: Start from a normal form of the program on which passes rarely crash.
         store: A store of recipes, consulted first and given the result.
         report: Whether to explain the result in an HTML page (``html``).
+        memory_growth: By which factor the memory that the final program needs may grow, where it is not the
+            objective.
         unproven: Whether to answer also with what cannot be run beside the original, because it needs
             several devices or random numbers of its own, say; ``proven`` is False then.
 
@@ -142,6 +147,7 @@ def optimize(
         measure=measure,
         store=None if store is None else os.fspath(store),
         report=report,
+        memory_growth=memory_growth,
         unproven=unproven,
     )
     return Optimized(json.loads(recipe), hlo, html, interrupted)

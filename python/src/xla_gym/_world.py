@@ -45,7 +45,7 @@ def world(
     cache: str | os.PathLike[str] | None,
     cache_memory: int,
     pass_limit: float,
-    memory_limit: float,
+    memory_limit: float | None,
     remember_failures: bool,
 ) -> _native.World:
     """The world for these arguments, shared with whoever asked for the same."""

@@ -47,7 +47,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let mut b = context.load(&engine, &args.b)?;
     let progress = context.progress();
     progress.doing("running the first program");
-    let options = Options { trials: args.trials, seed: args.seed, reference: args.reference };
+    let (trials, seed, reference) = (args.trials, args.seed, args.reference);
+    let options = Options { trials, seed, reference, ..Options::default() };
     let reference = xla_gym_score::reference(&mut a, options)?;
     progress.doing("running the second program");
     let report = reference.compare(&mut b, &[])?;

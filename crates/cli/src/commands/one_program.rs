@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Result, anyhow};
 use xla_gym_data::Benchmarks;
+use xla_gym_engine::default_limits;
 use xla_gym_env::{CacheConfig, Start, World, WorldConfig};
 use xla_gym_optimize::Watch;
 
@@ -17,8 +18,20 @@ pub fn world(
     cache: Option<PathBuf>,
     progress: &Progress,
 ) -> Result<Arc<World>> {
+    world_with(context, file, start, cache, default_limits().pass_millis, progress)
+}
+
+/// The same, with a time limit for a pass that holds if nobody said otherwise.
+pub fn world_with(
+    context: &Context,
+    file: &str,
+    start: Start,
+    cache: Option<PathBuf>,
+    pass_millis: u64,
+    progress: &Progress,
+) -> Result<Arc<World>> {
     let config = WorldConfig {
-        engine: context.engine_config()?,
+        engine: context.config_for_one(pass_millis)?,
         start,
         passes: Vec::new(),
         cache: CacheConfig { disk: cache, ..CacheConfig::default() },

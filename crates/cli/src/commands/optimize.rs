@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Result;
@@ -12,14 +12,16 @@ use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
+use xla_gym_engine::default_limits;
 use xla_gym_env::{Start, World};
 use xla_gym_optimize::{
-    Answer, Figures, Judge, Objective, Remembered, Task, optimize, optimize_with_store, summary,
+    Answer, Figures, Judge, MEMORY_GROWTH, Objective, Remembered, Task, optimize,
+    optimize_with_store, summary,
 };
 use xla_gym_oracle::{Options, Report};
 use xla_gym_recipe::{Paired, Recipe, Store, StoreLimit};
 use xla_gym_score::NORMALISING;
-use xla_gym_search::{Budget, Method, Policy};
+use xla_gym_search::{Budget, Method, Policy, Predictions};
 
 use super::{one_program, score::describe};
 use crate::{
@@ -27,6 +29,12 @@ use crate::{
     outfile::{OutFile, writable, write_whole},
     table::Table,
 };
+
+/// A pass may take so many milliseconds if nobody says how long everything may take.
+const LONGEST_PASS: u64 = 10_000;
+
+/// Or so small a part of that.
+const PASSES_AT_LEAST: f64 = 25.0;
 
 /// Find a better pass order than XLA's own.
 ///
@@ -46,21 +54,27 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = MethodName::Evolve)]
     method: MethodName,
 
-    /// Runs of passes, at most.
-    #[arg(long, default_value_t = 2000, value_name = "PASSES", allow_negative_numbers = true)]
-    budget: u64,
+    /// Runs of passes, at most [default: 2000, unless seconds are given or usual].
+    #[arg(long, value_name = "PASSES", allow_negative_numbers = true)]
+    budget: Option<u64>,
 
-    /// Seconds, at most. With it, results depend on the machine [default: none; 120 if time is the
-    /// objective].
+    /// Seconds for everything together, proof included. With it, results depend on the machine
+    /// [default: none; 120 if time is the objective; 240 for large programs, 480 if XLA's own
+    /// pipeline takes long on them].
     #[arg(long, value_name = "SECONDS", value_parser = crate::positive, allow_negative_numbers = true)]
     seconds: Option<f64>,
 
     /// What is to be made small: operations (at the end of the order), legal (operations before
-    /// layout assignment), kernels, flops, bytes, run-time or compile-time; a weighted sum such as
-    /// 0.7*kernels+0.3*bytes; or several with commas, for a front. Where it is legal or kernels, the
-    /// other may not grow either.
+    /// layout assignment), kernels, flops, bytes, memory (what the final program needs beside inputs
+    /// and outputs), run-time or compile-time; a weighted sum such as 0.7*kernels+0.3*bytes; or several
+    /// with commas, for a front. Where it is legal or kernels, the other may not grow either.
     #[arg(long, default_value = "legal")]
     objective: Objective,
+
+    /// By which factor the memory that the final program needs may grow, where it is not the
+    /// objective.
+    #[arg(long, value_name = "FACTOR", default_value_t = MEMORY_GROWTH, value_parser = crate::positive)]
+    memory_growth: f64,
 
     /// Start from a normal form of the program on which passes rarely crash, not from the program as
     /// emitted.
@@ -150,6 +164,8 @@ struct Shown<'a> {
     /// Where several objectives were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     front: Vec<FrontMember>,
+    /// How well the cost of passes was predicted, where the time was limited.
+    predictions: Predictions,
     /// The command for XLA's own tool.
     hlo_opt: String,
 }
@@ -162,13 +178,18 @@ struct FrontMember {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
+    let began = Instant::now();
     let stop = Arc::new(AtomicBool::new(false));
     // The first Ctrl-C ends the search, or keeps it from beginning; the second ends the program.
     signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
     signal_hook::flag::register(SIGINT, stop.clone())?;
     let progress = context.progress();
     let start = if args.normalise { Start::Normalised } else { Start::Emitted };
-    let world = one_program::world(context, &args.file, start, args.cache.clone(), &progress)?;
+    let pass_millis = args.seconds.map_or(LONGEST_PASS, |seconds| {
+        ((seconds * 1e3 / PASSES_AT_LEAST) as u64).clamp(1000, default_limits().pass_millis)
+    });
+    let cache = args.cache.clone();
+    let world = one_program::world_with(context, &args.file, start, cache, pass_millis, &progress)?;
     progress.doing("XLA's own pipeline");
     let judge = Judge::new(&world, 0)?;
     let store = open_store(&args)?;
@@ -182,7 +203,9 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
             MethodName::Evolve => Method::Evolve,
             MethodName::Coreset => Method::Coreset,
         },
-        budget: Budget { passes: Some(args.budget), time: args.seconds.and_then(seconds) },
+        budget: Budget { passes: args.budget, time: args.seconds.and_then(seconds) },
+        began,
+        memory_growth: args.memory_growth,
         seed: args.seed,
         coreset: !args.no_coreset,
         policy: guide(&args.policy, &world)?,
@@ -233,6 +256,7 @@ fn print(
         let shown = Shown {
             recipe: &answer.recipe,
             front: front.collect(),
+            predictions: judge.costs.predictions(),
             hlo_opt: answer.recipe.hlo_opt_line(NORMALISING).line,
         };
         return context.print_json(&shown);
@@ -333,6 +357,14 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         time(Duration::from_secs_f64(search.seconds)),
         time(judge.default.time),
     ));
+    if let (Some(now), Some(before)) = (answer.figures.memory, answer.default.memory)
+        && now > before
+    {
+        out.push_str(&format!(
+            "Memory: the final program needs {} bytes more than XLA's own.\n",
+            count(now - before)
+        ));
+    }
     if let Some(timing) = &recipe.evidence.timing {
         out.push_str(&format!("Run time: {}\n", sentence(&timing.run)));
         out.push_str(&format!("Compile time: {}\n", sentence(&timing.compile)));
