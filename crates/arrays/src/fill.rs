@@ -113,10 +113,11 @@ fn make_part(
     let mut rng = ChaCha8Rng::seed_from_u64(set.seed);
     rng.set_stream(stream);
     match input.fill {
-        Fill::Masks => {
+        Fill::Masks | Fill::Padded => {
             let row = row(input, element);
+            let padded = input.fill == Fill::Padded;
             for _ in 0..count / row {
-                push_mask(element, row, &mut rng, &mut bytes);
+                push_mask(element, row, padded, &mut rng, &mut bytes);
             }
         }
         Fill::Uniform { low, high } if count > FEW => {
@@ -206,10 +207,16 @@ fn on_all_cores<T: Send>(work: Vec<T>, each: impl Fn(T) + Sync) {
     });
 }
 
-/// One row of a mask.
-fn push_mask(element: &Element, row: usize, rng: &mut ChaCha8Rng, bytes: &mut Vec<u8>) {
-    let kind = rng.random_range(0..4);
-    let ones = rng.random_range(0..=row);
+/// One row of a mask; if it is padded, ones and then zeros.
+fn push_mask(
+    element: &Element,
+    row: usize,
+    padded: bool,
+    rng: &mut ChaCha8Rng,
+    bytes: &mut Vec<u8>,
+) {
+    let kind = if padded { 2 } else { rng.random_range(0..4) };
+    let ones = rng.random_range(usize::from(padded)..=row);
     for place in 0..row {
         let one = match kind {
             0 => false,
@@ -240,7 +247,7 @@ fn push(element: &Element, fill: &Fill, rng: &mut ChaCha8Rng, bytes: &mut Vec<u8
             element.push(rng.random_range(low..=high) as f64 / 2.0, bytes);
         }
         (Fill::Constant(value), _) => element.push(value, bytes),
-        (Fill::Masks, _) => push_mask(element, 1, rng, bytes),
+        (Fill::Masks | Fill::Padded, _) => push_mask(element, 1, false, rng, bytes),
         (Fill::Coin { share }, _) => {
             element.push(f64::from(u8::from(rng.random_bool(share))), bytes)
         }
@@ -312,6 +319,9 @@ mod tests {
             assert!(masks.contains(&row), "{row:?}");
         }
         assert!(masks.iter().any(|row| row.contains(&0.0) && row.contains(&1.0)));
+        for row in values(&set("s32", Fill::Padded, 4)).chunks(5) {
+            assert!(row[0] == 1.0 && row.is_sorted_by(|a, b| a >= b), "{row:?}");
+        }
         let wide = values(&set("s32", Fill::Extremes, 0));
         assert!(wide.contains(&f64::from(i32::MIN)) && wide.iter().any(|value| *value > 1e9));
     }

@@ -9,6 +9,7 @@ mod ensemble;
 mod episodes;
 mod evaluate;
 mod false_alarms;
+mod full_size;
 mod fuzz;
 mod graphs;
 mod headroom;
@@ -51,6 +52,7 @@ enum Command {
     /// the same.
     Episodes(episodes::Args),
     FalseAlarms(false_alarms::Args),
+    FullSize(full_size::Args),
     /// Broken files into the loader.
     Fuzz(fuzz::Args),
     /// What the engine client adds to the passes' own time.
@@ -95,6 +97,7 @@ fn main() -> Result<()> {
         Command::PassTable(args) => pass_table::run(args),
         Command::Episodes(args) => episodes::run(args),
         Command::FalseAlarms(args) => false_alarms::run(args),
+        Command::FullSize(args) => full_size::run(args),
         Command::Fuzz(args) => fuzz::run(args),
         Command::Overhead(args) => overhead::run(args),
         Command::Throughput(args) => throughput::run(args),

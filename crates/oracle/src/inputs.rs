@@ -204,6 +204,8 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: Calm, luck:
             }
             _ => Fill::Integers { low: 1, high: 8 },
         },
+        // Where the first is masked, causal attention has nothing left to look at.
+        Kind::Integer { .. } if calm.integers && calm.floats => Fill::Padded,
         Kind::Integer { .. } if calm.integers => Fill::Masks,
         Kind::Integer { signed, bits } => match style {
             Style::Edges => Fill::Extremes,

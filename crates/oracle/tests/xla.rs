@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use xla_gym_engine::{Engine, EngineConfig, EngineError, Session, Source};
+use xla_gym_engine::{Engine, EngineConfig, EngineError, Session, Source, protocol::Form};
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, check};
 
 fn engine() -> Engine {
@@ -183,6 +183,66 @@ fn a_gather_with_batch_dimensions_is_folded_rightly() {
         ROOT r = s32[2,4,14,2,16] add(x, z) }";
     let mut folded = program(&engine, "", folded);
     let report = check(&mut original(), &mut folded, Options::default(), &without()).unwrap();
+    assert!(report.is_different(), "{report:?}");
+}
+
+/// The simplifier would multiply by a reciprocal that is rounded to the narrow type.
+#[test]
+fn narrow_floats_are_divided_and_not_multiplied_by_a_rounded_reciprocal() {
+    let engine = engine();
+    let text = |dtype: &str, by: &str| {
+        let body = format!(
+            "ENTRY e {{ x = {dtype}[64] parameter(0)  c = {dtype}[] constant({by})
+             b = {dtype}[64] broadcast(c), dimensions={{}}  ROOT r = {dtype}[64] divide(x, b) }}"
+        );
+        let mut session = program(&engine, "", &body);
+        session.apply(engine.pass("algsimp").unwrap(), Default::default()).unwrap();
+        String::from_utf8(session.print(Form::Text).unwrap()).unwrap()
+    };
+    for (dtype, by, divides) in [
+        ("bf16", "0.9", true),
+        ("f16", "3", true),
+        // Its reciprocal is exact.
+        ("bf16", "4", false),
+        // And here it is rounded as any result is.
+        ("f32", "0.9", false),
+    ] {
+        let text = text(dtype, by);
+        assert_eq!(text.contains("divide("), divides, "{text}");
+        assert!(!text.contains("custom-call"), "{text}");
+    }
+}
+
+/// A causal attention whose mask hides the first position has nothing to look at, and gradients are no
+/// numbers. Here they are only if all rows begin with a one and something is hidden.
+#[test]
+fn masks_that_leave_nothing_to_look_at_are_not_all_that_is_tried() {
+    let engine = engine();
+    let body = |op: &str| {
+        format!(
+            "ENTRY e {{ x = f32[16,8] parameter(0)  m = s32[16,8] parameter(1)
+             first = s32[16,1] slice(m), slice={{[0:16], [0:1]}}  f = s32[16] reshape(first)
+             i = s32[] constant(1)  is = s32[16] broadcast(i), dimensions={{}}
+             seen = pred[16] compare(f, is), direction=EQ
+             one = f32[] constant(1)  ones = f32[16] broadcast(one), dimensions={{}}
+             minus = f32[] constant(-1)  minuses = f32[16] broadcast(minus), dimensions={{}}
+             chosen = f32[16] select(seen, ones, minuses)  logs = f32[16] log(chosen)
+             zero = f32[] constant(0)
+             rows = f32[] reduce(logs, zero), dimensions={{0}}, to_apply=sum
+             most = s32[] constant(99)  least = s32[] reduce(m, most), dimensions={{0,1}}, to_apply=min
+             none = s32[] constant(0)  some = pred[] compare(least, none), direction=EQ
+             hidden = f32[] select(some, one, minus)  log = f32[] log(hidden)
+             all = f32[] add(rows, log)
+             b = f32[16,8] broadcast(all), dimensions={{}}
+             y = f32[16,8] {op}(x, x)  ROOT r = f32[16,8] add(y, b) }}"
+        )
+    };
+    let sum = "sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+        min { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT r = s32[] minimum(a, b) }\n";
+    let (multiply, add) = (format!("{sum}{}", body("multiply")), format!("{sum}{}", body("add")));
+    let report = compare(&engine, &multiply, &multiply);
+    assert!(report.is_equal(), "{report:?}");
+    let report = compare(&engine, &multiply, &add);
     assert!(report.is_different(), "{report:?}");
 }
 

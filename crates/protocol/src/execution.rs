@@ -150,6 +150,8 @@ pub enum Fill {
     },
     /// Zeros and ones as masks have them: each row all zeros, all ones, ones at its beginning, or any.
     Masks,
+    /// The same without rows that begin with a zero: some ones, then zeros.
+    Padded,
     /// Any pattern of bits.
     Bits,
     /// Smallest, largest, 0, 1, -1 and any pattern.

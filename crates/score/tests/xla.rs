@@ -50,6 +50,29 @@ fn the_recorded_passes_do_what_the_real_pipeline_does() {
     assert!(compared >= 30, "only {compared} graphs were compared");
 }
 
+/// What the pipeline says of the final program's memory without generating code is what the compiler says
+/// of its code. Not always to the byte: the pipeline is told that there is one core.
+#[test]
+fn memory_is_what_compiled_code_needs() {
+    let engine = engine();
+    let (mut same, mut near) = (0, 0);
+    for file in graphs() {
+        let mut session = engine.load_file(&file).unwrap();
+        if session.observe(Observe::COUNTS).unwrap().counts.unwrap().instructions > 500 {
+            continue;
+        }
+        let Ok(default) = run_default(&mut session, &[]) else { continue };
+        let Ok(compiled) = session.scratch().unwrap().compile(&[]) else { continue };
+        let theirs = compiled.memory.unwrap().temporaries as f64;
+        let ours = default.memory.unwrap().temporaries as f64;
+        let name = file.display();
+        assert!((ours - theirs).abs() <= 0.1 * theirs + 4096.0, "{name}: {ours}, {theirs}");
+        same += usize::from(ours == theirs);
+        near += 1;
+    }
+    assert!(near >= 10 && same * 10 >= near * 8, "{same} of {near} to the byte");
+}
+
 #[test]
 fn a_normalised_start_is_another_program_with_the_same_default() {
     let engine = engine();

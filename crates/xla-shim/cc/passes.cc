@@ -2,6 +2,7 @@
 // built without a device, under XLA's own name. The plain entry has the options with which XLA's
 // CPU compiler runs the pass, where it runs it; other choices are variants.
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -243,7 +244,7 @@ const std::vector<Entry>& entries() {
 
   static const auto* table = new std::vector<Entry>{
       // Simplifiers: the same computation with fewer or cheaper instructions.
-      {"algsimp", "", kSimplifier, "Rewrites by the rules of algebra: x*1, transposes of transposes, reshapes of broadcasts and some hundred more.", algsimp([](auto&) {})},
+      {"algsimp", "", kSimplifier, "Rewrites by the rules of algebra: x*1, transposes of transposes, reshapes of broadcasts and some hundred more. Divisions of narrow floats by constants stay, since the reciprocal would be rounded.", algsimp([](auto&) {})},
       {"algsimp", "dot-strength", kSimplifier, "As algsimp, and turns small dots into multiply and reduce.", algsimp([](auto& o) { o.set_enable_dot_strength_reduction(true); })},
       {"algsimp", "associative", kSimplifier, "As algsimp, and regroups dots where that costs fewer multiplications.", algsimp([](auto& o) { o.set_use_associative_reordering(true); })},
       {"algsimp", "reduce-through-dot", kSimplifier, "As algsimp, and moves slices and reductions from behind a dot to before it.", algsimp([](auto& o) { o.set_raise_slice_and_reduce_through_dot(true); })},
@@ -463,12 +464,72 @@ bool make_foldable(const Entry& entry, xla::HloModule& hlo) {
   return !wrong.empty() && value_or_throw(NormalizeSome(std::move(wrong)).Run(&hlo));
 }
 
+// The simplifier turns x / c into x * (1 / c). Where the type is narrow, 1 / c is rounded to it, and all
+// results are off by the same part in some hundred. XLA's own compiler never does that: it has widened
+// such divisions before. So while the simplifier runs, it does not see what narrow types are divided by,
+// unless the reciprocal is exact.
+class HiddenDivisors {
+ public:
+  HiddenDivisors(const Entry& entry, xla::HloModule& hlo) : hlo_(hlo) {
+    if (std::string_view(entry.name) != "algsimp") return;
+    for (xla::HloComputation* computation : hlo.computations()) {
+      std::vector<xla::HloInstruction*> divisions;
+      for (xla::HloInstruction* instruction : computation->instructions()) {
+        if (is_inexact(*instruction)) divisions.push_back(instruction);
+      }
+      for (xla::HloInstruction* division : divisions) {
+        xla::HloInstruction* divisor = division->mutable_operand(1);
+        throw_if_error(division->ReplaceOperandWith(
+            1, computation->AddInstruction(xla::HloInstruction::CreateCustomCall(
+                   divisor->shape(), {divisor}, kTarget))));
+      }
+    }
+  }
+
+  void reveal() {
+    for (xla::HloComputation* computation : hlo_.computations()) {
+      for (xla::HloInstruction* instruction : computation->MakeInstructionPostOrder()) {
+        if (!instruction->IsCustomCall(kTarget)) continue;
+        throw_if_error(instruction->ReplaceAllUsesWith(instruction->mutable_operand(0)));
+        throw_if_error(computation->RemoveInstruction(instruction));
+      }
+    }
+  }
+
+ private:
+  static constexpr char kTarget[] = "xla_gym.hidden_divisor";
+
+  static bool is_inexact(const xla::HloInstruction& instruction) {
+    if (instruction.opcode() != xla::HloOpcode::kDivide) return false;
+    const xla::PrimitiveType type = instruction.shape().element_type();
+    if (!xla::primitive_util::IsFloatingPointType(type) ||
+        xla::primitive_util::BitWidth(type) > 16) {
+      return false;
+    }
+    const xla::HloInstruction* divisor = instruction.operand(1);
+    while (divisor->opcode() == xla::HloOpcode::kBroadcast ||
+           divisor->opcode() == xla::HloOpcode::kReshape) {
+      divisor = divisor->operand(0);
+    }
+    if (!divisor->IsConstant()) return false;
+    if (!xla::ShapeUtil::IsScalar(divisor->shape())) return true;
+    const std::optional<double> value = divisor->literal().GetAsDouble({});
+    int exponent = 0;
+    return !value.has_value() || std::abs(std::frexp(*value, &exponent)) != 0.5;
+  }
+
+  xla::HloModule& hlo_;
+};
+
 }  // namespace
 
 bool run_pass(Module& module, uint32_t pass) {
   const Entry& entry = entries().at(pass);
   bool changed = make_foldable(entry, *module.hlo);
-  return value_or_throw(entry.make()->Run(module.hlo.get())) || changed;
+  HiddenDivisors hidden(entry, *module.hlo);
+  changed |= value_or_throw(entry.make()->Run(module.hlo.get()));
+  hidden.reveal();
+  return changed;
 }
 
 }  // namespace xla_gym

@@ -384,7 +384,8 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
     match &recipe.evidence.outputs {
         None => {
             out.push_str("Nothing beats XLA's own order here: keep it.\n");
-            if let Some(figures) = &answer.nearest {
+            let guarded = ["legal", "kernels"].contains(&&*recipe.objective);
+            if let Some(figures) = answer.nearest.as_ref().filter(|_| guarded) {
                 out.push_str(&format!(
                     "The fewest operations found: {}, which become {} before layout assignment \
                      and {} kernels (XLA's own: {} and {}; neither may grow).\n",
