@@ -202,7 +202,6 @@ fn evaluate(
             budget: Budget::passes(budget),
             seed,
             coreset,
-            trials: 1,
             // Shorter orders are no better here.
             shortening: Duration::ZERO,
             ..Task::default()

@@ -72,6 +72,12 @@ impl FastSearch<'_> {
     ) -> Result<Fast, OptimizeError> {
         let begin = Instant::now();
         let time = self.deadline.saturating_duration_since(begin);
+        if self.judge.at_a_time() < 2 {
+            return Err(OptimizeError::NotRunnable(format!(
+                "two programs of {:.1} GiB each do not fit into memory (--memory-limit) together",
+                self.judge.needs() as f64 / f64::from(1 << 30)
+            )));
+        }
         let mut default = match Runner::new(self.judge, &Plan::default_way(), self.inputs)? {
             Ok(runner) => runner,
             Err(reason) => return Err(OptimizeError::NotRunnable(reason)),

@@ -173,6 +173,18 @@ impl Run<'_> {
     fn answer_in_time(mut self) -> Result<Answer, OptimizeError> {
         let mut best: Option<Proven> = None;
         let mut judged = Vec::new();
+        if self.clock.left(self.proving).is_zero() {
+            let (needed, total) = (self.proving, self.budget.time.unwrap_or_default());
+            self.dropped.push(format!(
+                "everything: running a result beside the original takes about {:.0} s more, and {:.0} of \
+                 {:.0} s are left; --seconds {:.0} would do",
+                needed.as_secs_f64(),
+                self.clock.left(Duration::ZERO).as_secs_f64(),
+                total.as_secs_f64(),
+                // As much again for searching.
+                2.0 * (self.clock.elapsed() + needed).as_secs_f64(),
+            ));
+        }
         let mut looked = self.look(Method::Coreset, 0.3)?;
         self.send(&looked, 0.4, &mut judged)?;
         // Proving twice has to leave most of the time for searching.

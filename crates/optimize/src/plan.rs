@@ -15,7 +15,7 @@ use xla_gym_engine::{
     protocol::{Fingerprint, Observe, PassId},
 };
 use xla_gym_env::{EnvError, Walk, World};
-use xla_gym_oracle::{Options, Reference, Report, is_large};
+use xla_gym_oracle::{Options, Reference, Report, io_bytes, is_large};
 use xla_gym_score::{DefaultRun, Ratio, default_passes, optional, run_default};
 use xla_gym_search::Costs;
 
@@ -99,6 +99,8 @@ pub struct Judge {
     /// Whether a run of the program, or of the pipeline on it, takes so long that the time has to be
     /// shared out.
     pub is_large: bool,
+    /// Bytes of inputs and outputs.
+    io_bytes: u64,
     /// What passes cost on it.
     pub costs: Arc<Costs>,
     /// How long it took to judge a plan, lately.
@@ -124,8 +126,10 @@ impl Judge {
         let pipeline_time = begin.elapsed();
         drop(second);
         let cost = emitted.observe(Observe::COST)?.cost.and_then(Result::ok);
+        let signature = emitted.signature().ok();
         let is_large = pipeline_time > LONG
-            || emitted.signature().is_ok_and(|signature| is_large(&signature, cost.as_ref()));
+            || signature.as_ref().is_some_and(|signature| is_large(signature, cost.as_ref()));
+        let io_bytes = signature.as_ref().map_or(0, io_bytes);
         let own_order = default_passes(&emitted, &default)?;
         let by_default = walk(world, benchmark, &own_order)?;
         let operations = by_default.state().counts.operations;
@@ -140,6 +144,7 @@ impl Judge {
             own_order,
             pipeline_time,
             is_large,
+            io_bytes,
             costs: Arc::default(),
             judging: Mutex::new(pipeline_time),
             known: Mutex::default(),
@@ -165,6 +170,19 @@ impl Judge {
         let start = self.world.start_state(self.benchmark)?;
         let mut named = self.world.engine().name_opcodes(start.opcodes.clone());
         Ok(named.any(|(name, count)| name == opcode && count > 0))
+    }
+
+    /// Bytes that a run takes by default.
+    pub fn needs(&self) -> u64 {
+        self.io_bytes.saturating_add(self.default_figures.memory.unwrap_or(0.0) as u64)
+    }
+
+    /// How many programs of this size can be run side by side, at least one.
+    pub fn at_a_time(&self) -> usize {
+        let limit = self.world.engine().config().limits.memory_bytes;
+        // The compiler and code beside it.
+        let each = self.needs().saturating_add(1 << 28);
+        usize::try_from(limit / each).unwrap_or(usize::MAX).max(1)
     }
 
     /// About how long it takes to judge a plan: its passes, and the pipeline.

@@ -21,12 +21,17 @@ const ROUND: Duration = Duration::from_millis(4);
 /// The most runs of a round.
 const MOST_RUNS: u32 = 50;
 
+/// A program that takes longer runs once to warm up, and once is a round.
+const LONG: Duration = Duration::from_secs(1);
+
 /// A compiled plan in a process of its own.
 pub struct Runner {
     scratch: Scratch,
     compiled: Compiled,
     /// Runs of a round.
     runs: u32,
+    /// Whether one takes long.
+    is_long: bool,
     /// Nanoseconds to compile, the passes of the order included.
     pub compile_nanos: f64,
     /// Nanoseconds of a run, by round.
@@ -51,7 +56,10 @@ impl Runner {
         let mut start = || {
             let compiled = scratch.compile(&plan.disabled)?;
             scratch.make_inputs(&compiled, inputs)?;
-            let (times, _) = scratch.execute(&compiled, 2, false)?;
+            let (mut times, _) = scratch.execute(&compiled, 1, false)?;
+            if times.iter().all(|nanos| Duration::from_nanos(*nanos) < LONG) {
+                times = scratch.execute(&compiled, 1, false)?.0;
+            }
             Ok((compiled, times))
         };
         let (compiled, times) = match start() {
@@ -62,7 +70,9 @@ impl Runner {
         let once = times.last().copied().unwrap_or(1).max(1);
         let runs = (ROUND.as_nanos() as u64 / once + 1).min(MOST_RUNS.into()) as u32;
         let compile_nanos = order_nanos + compiled.nanos as f64;
-        Ok(Ok(Runner { scratch, compiled, runs, compile_nanos, rounds: Vec::new(), broken: None }))
+        let is_long = Duration::from_nanos(once) >= LONG;
+        let rounds = Vec::new();
+        Ok(Ok(Runner { scratch, compiled, runs, is_long, compile_nanos, rounds, broken: None }))
     }
 
     /// One round.
@@ -87,9 +97,10 @@ impl Runner {
 
 /// Runs all in turn, each time in another order, until the rounds are over or `enough` says so.
 pub fn race(runners: &mut [&mut Runner], rounds: usize, enough: &dyn Fn() -> bool) {
+    let least = if runners.iter().any(|runner| runner.is_long) { 1 } else { 5 };
     for round in 0..rounds {
         // A few rounds always, without which there is nothing to compare.
-        if round >= 5 && enough() {
+        if round >= least && enough() {
             break;
         }
         let count = runners.len();
@@ -128,7 +139,8 @@ const INSTANCES: u32 = 6;
 /// Series by program, by block: see [`speedup`].
 type Blocks = Vec<Vec<Vec<f64>>>;
 
-/// Runs plans in turn, several times anew, within `patience`. Run times and compile times.
+/// Runs plans in turn, several times anew, within `patience`. Run times and compile times. Where not all
+/// fit into memory together, one at a time.
 pub fn run_in_turn(
     judge: &Judge,
     plans: &[&Plan],
@@ -145,24 +157,30 @@ pub fn run_in_turn(
         if instance > 0 && (so_far + so_far / instance > patience || stop()) {
             break;
         }
-        let mut runners = Vec::new();
-        for index in 0..plans.len() {
-            let index = (index + instance as usize) % plans.len();
-            match Runner::new(judge, plans[index], inputs)? {
-                Ok(runner) => runners.push((index, runner)),
-                Err(reason) => return Ok(Err(reason)),
+        let order: Vec<usize> =
+            (0..plans.len()).map(|index| (index + instance as usize) % plans.len()).collect();
+        for some in order.chunks(judge.at_a_time().min(plans.len())) {
+            let before = begin.elapsed();
+            let mut runners = Vec::new();
+            for &index in some {
+                match Runner::new(judge, plans[index], inputs)? {
+                    Ok(runner) => runners.push((index, runner)),
+                    Err(reason) => return Ok(Err(reason)),
+                }
             }
-        }
-        runners.sort_by_key(|(index, _)| *index);
-        let until = so_far + (begin.elapsed() - so_far).max(patience / INSTANCES);
-        let mut racing: Vec<&mut Runner> = runners.iter_mut().map(|(_, runner)| runner).collect();
-        race(&mut racing, 60, &|| begin.elapsed() > until || stop());
-        for (index, runner) in runners {
-            if let Some(reason) = runner.broken {
-                return Ok(Err(reason));
+            runners.sort_by_key(|(index, _)| *index);
+            let share = patience.mul_f64(some.len() as f64 / plans.len() as f64) / INSTANCES;
+            let until = before + (begin.elapsed() - before).max(share);
+            let mut racing: Vec<&mut Runner> =
+                runners.iter_mut().map(|(_, runner)| runner).collect();
+            race(&mut racing, 60, &|| begin.elapsed() > until || stop());
+            for (index, runner) in runners {
+                if let Some(reason) = runner.broken {
+                    return Ok(Err(reason));
+                }
+                run_times[index].push(runner.rounds);
+                compile_times[index].push(vec![runner.compile_nanos]);
             }
-            run_times[index].push(runner.rounds);
-            compile_times[index].push(vec![runner.compile_nanos]);
         }
     }
     Ok(Ok((run_times, compile_times)))

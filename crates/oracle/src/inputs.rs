@@ -40,19 +40,26 @@ pub struct Calm {
     /// Floats are positive and at most 1, for programs that take roots and logarithms of what they
     /// are given.
     pub floats: bool,
+    /// The same for single numbers alone: a time or a rate, where weights would make a wide program
+    /// overflow if all of them were positive.
+    pub numbers: bool,
     /// Integers are zeros and ones, for programs that take them for masks.
     pub integers: bool,
 }
 
 impl Calm {
     /// Nothing is taken from it.
-    pub const NOT: Calm = Calm { floats: false, integers: false };
+    pub const NOT: Calm = Calm { floats: false, numbers: false, integers: false };
     /// Floats alone.
-    pub const FLOATS: Calm = Calm { floats: true, integers: false };
+    pub const FLOATS: Calm = Calm { floats: true, ..Calm::NOT };
     /// Integers alone.
-    pub const INTEGERS: Calm = Calm { floats: false, integers: true };
+    pub const INTEGERS: Calm = Calm { integers: true, ..Calm::NOT };
     /// Both.
-    pub const BOTH: Calm = Calm { floats: true, integers: true };
+    pub const BOTH: Calm = Calm { floats: true, integers: true, ..Calm::NOT };
+    /// Single floats alone.
+    pub const NUMBERS: Calm = Calm { numbers: true, ..Calm::NOT };
+    /// Those and integers.
+    pub const NUMBERS_AND_INTEGERS: Calm = Calm { numbers: true, integers: true, ..Calm::NOT };
 }
 
 impl Style {
@@ -179,7 +186,10 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: Calm, luck:
         };
     }
     match Element::of(&spec.dtype).kind {
-        Kind::Float(_) => floats(signature, spec, style, calm.floats, luck),
+        Kind::Float(_) => {
+            let calm = calm.floats || calm.numbers && scalar;
+            floats(signature, spec, style, calm, luck)
+        }
         Kind::Predicate => match style {
             Style::Beginning | Style::Edges | Style::Positive => Fill::Masks,
             Style::Wide => Fill::Coin { share: 0.9 },
@@ -205,7 +215,7 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: Calm, luck:
             _ => Fill::Integers { low: 1, high: 8 },
         },
         // Where the first is masked, causal attention has nothing left to look at.
-        Kind::Integer { .. } if calm.integers && calm.floats => Fill::Padded,
+        Kind::Integer { .. } if calm.integers && (calm.floats || calm.numbers) => Fill::Padded,
         Kind::Integer { .. } if calm.integers => Fill::Masks,
         Kind::Integer { signed, bits } => match style {
             Style::Edges => Fill::Extremes,

@@ -31,7 +31,7 @@ use xla_gym_engine::{EngineError, Session};
 
 pub use compare::{Accuracy, Compared, Difference, FACTOR, HIGHER_FACTOR, MEAN_FACTOR, Precision};
 pub use inputs::{Calm, Style, inputs, too_large, typical_inputs};
-pub use reference::{Reference, interpreter_seconds, is_large};
+pub use reference::{Reference, interpreter_seconds, io_bytes, is_large};
 
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -464,6 +464,7 @@ impl Known {
         let compiled = begin.elapsed();
         let mut runs = Runs { signature, work, large: true, own, second: None, precise: None };
         let chosen = runs.choose_trials(options)?;
+        let running: Duration = chosen.trials.iter().map(|trial| trial.took).sum();
         let mut notes = chosen.notes;
         notes.push(format!(
             "it is large: compared in its own precision alone, on {} of {} kinds of inputs, and where \
@@ -479,8 +480,7 @@ impl Known {
             one_sided: Vec::new(),
             disagreement: None,
             interpreted: 0,
-            // The original ran twice on each.
-            takes: compiled + (begin.elapsed() - compiled) / 2,
+            takes: compiled + running,
             notes,
         })
     }
@@ -574,7 +574,7 @@ impl Known {
 
 /// Whether a program has so much to do that only few runs of it can be had.
 pub fn is_large(signature: &Signature, cost: Option<&Cost>) -> bool {
-    work(cost).is_some_and(|work| work > LARGE_WORK) || bytes(signature) > LARGE_BYTES
+    work(cost).is_some_and(|work| work > LARGE_WORK) || io_bytes(signature) > LARGE_BYTES
 }
 
 /// Operations and bytes of a run.
@@ -582,8 +582,8 @@ fn work(cost: Option<&Cost>) -> Option<f64> {
     cost.map(|cost| cost.flops + cost.bytes_accessed).filter(|work| work.is_finite())
 }
 
-/// Of all inputs and outputs.
-fn bytes(signature: &Signature) -> u64 {
+/// Bytes of all inputs and outputs.
+pub fn io_bytes(signature: &Signature) -> u64 {
     let specs = signature.inputs.iter().chain(&signature.outputs);
     let bytes = specs.map(|spec| bytes_of(&spec.dtype, &spec.dims).unwrap_or(u64::MAX));
     bytes.fold(0, u64::saturating_add)

@@ -55,6 +55,8 @@ pub struct Trial {
     pub own: Vec<Expected>,
     /// Of the program in higher precision.
     pub precise: Option<Vec<Expected>>,
+    /// How long a run took, with the making of inputs.
+    pub took: Duration,
 }
 
 impl Trial {
@@ -148,7 +150,12 @@ impl Runs<'_> {
             if !wanted && complete && telling.iter().all(|tells| *tells) {
                 break;
             }
-            let (found, given_up) = match self.trial(options.seed, trial) {
+            // Numbers of any size make a deep and wide program overflow; weights as they are drawn do not.
+            let kind = match trial {
+                0 | 1 if self.large => 1 - trial,
+                trial => trial,
+            };
+            let (found, given_up) = match self.trial(options.seed, kind) {
                 Ok(found) => found,
                 // Unusual inputs may be too much for a program: a loop that turns for ever, say.
                 Err(error) if is_about_the_program(&error) => {
@@ -215,7 +222,7 @@ impl Runs<'_> {
             () if self.large => 1,
             () => NUDGES,
         };
-        let signature = self.signature;
+        let (signature, large) = (self.signature, self.large);
         let mut run = |inputs: &InputSet| -> Result<Found, EngineError> {
             let mut found = self.run(inputs, nudges)?;
             if ties {
@@ -230,7 +237,11 @@ impl Runs<'_> {
             return Ok((first, None));
         }
         let mut tried = vec![first.trial.inputs.clone()];
-        for calm in [Calm::INTEGERS, Calm::FLOATS, Calm::BOTH] {
+        let calmer_ones = match large {
+            true => [Calm::NUMBERS, Calm::INTEGERS, Calm::NUMBERS_AND_INTEGERS],
+            false => [Calm::INTEGERS, Calm::FLOATS, Calm::BOTH],
+        };
+        for calm in calmer_ones {
             let best = calmer.as_ref().unwrap_or(&first).missing();
             let inputs = inputs(signature, seed, trial, calm);
             if best == 0 {
@@ -257,11 +268,13 @@ impl Runs<'_> {
         let (own, second, precise) = (&mut self.own, &mut self.second, &mut self.precise);
         let (compiled, precise) = side_by_side(
             || -> Result<_, EngineError> {
+                let begin = Instant::now();
                 let center = own.run(inputs)?;
+                let took = begin.elapsed();
                 let moved: Result<Vec<_>, _> =
                     (1..=nudges).map(|nudge| own.run(&nudged(inputs, nudge))).collect();
                 let other = second.as_mut().map(|second| second.run(inputs)).transpose();
-                Ok((center, moved?, other))
+                Ok((center, moved?, other, took))
             },
             || -> Result<_, EngineError> {
                 let Some(program) = precise else { return Ok(None) };
@@ -276,7 +289,7 @@ impl Runs<'_> {
                 Ok(Some((center, constants, moved?, sides)))
             },
         );
-        let (own, moved, other) = compiled?;
+        let (own, moved, other, took) = compiled?;
         let other = match other {
             Ok(arrays) => arrays,
             Err(error) if is_about_the_program(&error) => {
@@ -321,7 +334,7 @@ impl Runs<'_> {
                 })
                 .collect()
         });
-        let trial = Trial { inputs: inputs.clone(), own: expected, precise: higher };
+        let trial = Trial { inputs: inputs.clone(), own: expected, precise: higher, took };
         let sides = precise.map_or(Vec::new(), |(.., sides)| sides);
         Ok(Found { trial, sides, has_ties: false })
     }
