@@ -174,7 +174,7 @@ fn best_order(
     let best = &found.candidates[0];
     let operations = best.state.counts.operations;
     let good = |walk: &mut Walk| Ok(walk.state().counts.operations <= operations);
-    Ok((minimise(world, graph, &best.passes, good)?, operations))
+    Ok((minimise(world, graph, &best.passes, good, || false)?, operations))
 }
 
 /// Zero where XLA's own order removes nothing, so that the ratio means nothing.

@@ -54,6 +54,7 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
         trials: task.trials,
         seed: task.seed,
         patience: budget.time.map_or(usual.patience, |time| time.mul_f64(PROVING)),
+        limit: clock.left(Duration::ZERO),
         ..usual
     };
     let reference = judge.reference(options)?;
@@ -72,6 +73,16 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
         default: judge.default_figures,
         dropped: Vec::new(),
     };
+    if let Some(reason) = reference.obstacle()
+        && clock.is_limited()
+        && !task.unproven
+    {
+        // There is no use in searching for what cannot be proven.
+        run.dropped.push(format!("everything: {reason}"));
+        let (orders, stopped) = (Vec::new(), StopReason::Time);
+        let looked = Looked { orders, passes: 0, time: Duration::ZERO, stopped };
+        return run.answer(&looked, None, Vec::new(), None, None);
+    }
     if clock.is_limited() && !task.objective.needs_clock() && !task.objective.is_front() {
         return run.answer_in_time();
     }
@@ -195,6 +206,7 @@ impl Run<'_> {
             let more = self.look(self.task.method, 0.5)?;
             looked = Looked {
                 orders: more.orders,
+                // It begins with the same orders.
                 passes: looked.passes.max(more.passes),
                 time: looked.time + more.time,
                 stopped: more.stopped,
@@ -458,8 +470,18 @@ impl Run<'_> {
         watch.doing("proving the front");
         let mut proven = Vec::new();
         for judged in front(&task.objective, judged, &default) {
-            if !judged.plan.is_default {
-                proven.extend(self.prove(judged)?);
+            if judged.plan.is_default {
+                continue;
+            }
+            let reason =
+                too_much_memory(&task.objective, &judged.figures, &default, task.memory_growth);
+            // Where the clock decides, the rest of the time is for this anyway.
+            let late =
+                !task.objective.needs_clock() && self.clock.left(Duration::ZERO) < self.proving;
+            let late = late.then(|| "no time was left to prove it".to_owned());
+            match reason.or(late) {
+                Some(reason) => self.dropped.push(format!("{}: {reason}", judged.plan)),
+                None => proven.extend(self.prove(judged)?),
             }
         }
         let value = |proven: &Proven| task.objective.value(&proven.judged.figures, &default);

@@ -18,7 +18,7 @@ pub fn shorten(judge: &Judge, judged: Judged, patience: Duration) -> Result<Judg
     let begin = Instant::now();
     let most = judged.figures;
     let good = |walk: &mut Walk| {
-        if walk.state().counts.operations > most.operations || begin.elapsed() > patience {
+        if walk.state().counts.operations > most.operations {
             return Ok(false);
         }
         let run = match judge.pipeline(walk, &judged.plan.disabled) {
@@ -30,7 +30,8 @@ pub fn shorten(judge: &Judge, judged: Judged, patience: Duration) -> Result<Judg
         };
         Ok(no_worse(&figures(walk.state().counts.operations, &run), &most))
     };
-    let passes = minimise(&judge.world, judge.benchmark, &judged.plan.passes, good)?;
+    let enough = || begin.elapsed() > patience;
+    let passes = minimise(&judge.world, judge.benchmark, &judged.plan.passes, good, enough)?;
     let plan = Plan { passes, ..judged.plan.clone() };
     // A pass may have become too slow meanwhile, and what is left may be worse.
     let short = judge.judge(&plan)?.ok();

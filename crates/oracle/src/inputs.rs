@@ -45,21 +45,27 @@ pub struct Calm {
     pub numbers: bool,
     /// Integers are zeros and ones, for programs that take them for masks.
     pub integers: bool,
+    /// Whatever could be weights is drawn like weights: otherwise a deep and wide program overflows, or
+    /// is decided by rounding.
+    pub weights: bool,
 }
 
 impl Calm {
     /// Nothing is taken from it.
-    pub const NOT: Calm = Calm { floats: false, numbers: false, integers: false };
+    pub const NOT: Calm = Calm { floats: false, numbers: false, integers: false, weights: false };
     /// Floats alone.
     pub const FLOATS: Calm = Calm { floats: true, ..Calm::NOT };
     /// Integers alone.
     pub const INTEGERS: Calm = Calm { integers: true, ..Calm::NOT };
     /// Both.
     pub const BOTH: Calm = Calm { floats: true, integers: true, ..Calm::NOT };
-    /// Single floats alone.
-    pub const NUMBERS: Calm = Calm { numbers: true, ..Calm::NOT };
-    /// Those and integers.
-    pub const NUMBERS_AND_INTEGERS: Calm = Calm { numbers: true, integers: true, ..Calm::NOT };
+    /// What is taken for a large program from the beginning, and then one by one.
+    pub const LARGE: [Calm; 4] = [
+        Calm { weights: true, ..Calm::NOT },
+        Calm { weights: true, numbers: true, ..Calm::NOT },
+        Calm { weights: true, integers: true, ..Calm::NOT },
+        Calm { weights: true, integers: true, numbers: true, ..Calm::NOT },
+    ];
 }
 
 impl Style {
@@ -186,6 +192,7 @@ fn fill(signature: &Signature, spec: &ArraySpec, style: Style, calm: Calm, luck:
         };
     }
     match Element::of(&spec.dtype).kind {
+        Kind::Float(_) if calm.weights && spec.dims.len() > 1 && !role.positive => as_weights(spec),
         Kind::Float(_) => {
             let calm = calm.floats || calm.numbers && scalar;
             floats(signature, spec, style, calm, luck)

@@ -45,6 +45,9 @@ pub struct Options {
     /// How long the runs of a large original may take: no further kind of inputs is begun that should
     /// end later. The first always runs.
     pub patience: Duration,
+    /// How long runs of a large original and of one result may take together: where one run shows that
+    /// they would take longer, nothing is compared.
+    pub limit: Duration,
 }
 
 impl Options {
@@ -54,6 +57,7 @@ impl Options {
         seed: 0,
         reference: ReferenceKind::Auto,
         patience: Duration::from_secs(60),
+        limit: Duration::MAX,
     };
 }
 

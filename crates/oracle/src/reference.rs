@@ -120,6 +120,11 @@ impl Reference {
         }
     }
 
+    /// Why nothing can be compared with it, if so.
+    pub fn obstacle(&self) -> Option<&str> {
+        self.state.as_ref().err().map(String::as_str)
+    }
+
     /// About how long a comparison takes.
     pub fn takes(&self) -> Duration {
         self.state.as_ref().map_or(Duration::ZERO, |known| known.takes)
@@ -370,7 +375,7 @@ impl Known {
         // Whoever asks for the interpreter gets it, however long that takes.
         let asked = [ReferenceKind::Both, ReferenceKind::Interpreter].contains(&options.reference);
         if large && !asked {
-            return Known::of_large(session, signature, work, options);
+            return Known::of_large(session, signature, work, options, without);
         }
         let all = Instant::now();
         let (own, second) = (session.scratch()?, session.scratch()?);
@@ -383,7 +388,9 @@ impl Known {
                 (precise, Ready::quickly(second, without).ok())
             },
         );
-        let mut runs = Runs { signature, work, large: false, own: own?, second, precise: None };
+        let limit = Duration::MAX;
+        let mut runs =
+            Runs { signature, work, large: false, limit, own: own?, second, precise: None };
         let begin = Instant::now();
         let tried = precise.and_then(|precise| runs.tried(precise));
         // What the interpreter does not take, or only in the end, can still be compiled.
@@ -445,13 +452,14 @@ impl Known {
         signature: &Signature,
         work: f64,
         options: Options,
+        without: &[String],
     ) -> Result<Known, EngineError> {
         let begin = Instant::now();
         let own = Ready::new(session.scratch()?, &[])?;
         let limit = session.engine().config().limits.memory_bytes;
-        if let Some(needs) = own.needs().map(|needs| needs.saturating_add(BESIDE))
-            && needs > limit
-        {
+        let needs = own.needs().unwrap_or(0);
+        let needs = needs.saturating_add(BESIDE);
+        if needs > limit {
             let size = |bytes: u64| bytes as f64 / (1u64 << 30) as f64;
             let message = format!(
                 "a run takes about {:.1} GiB, and the limit is {:.1} (--memory-limit)",
@@ -462,7 +470,13 @@ impl Known {
             return Err(EngineError::Refused { doing: "running it".to_owned(), kind, message });
         }
         let compiled = begin.elapsed();
-        let mut runs = Runs { signature, work, large: true, own, second: None, precise: None };
+        // What passes leave out rounds differently all over a deep program, more than one nudge shows.
+        let second = match needs.saturating_mul(2) <= limit && compiled * 4 < options.limit {
+            true => Ready::new(session.scratch()?, without).ok(),
+            false => None,
+        };
+        let limit = options.limit.saturating_sub(begin.elapsed() + compiled);
+        let mut runs = Runs { signature, work, large: true, limit, own, second, precise: None };
         let chosen = runs.choose_trials(options)?;
         let running: Duration = chosen.trials.iter().map(|trial| trial.took).sum();
         let mut notes = chosen.notes;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use xla_gym_engine::{
     EngineError,
-    protocol::{InputSet, Signature},
+    protocol::{FailureKind, InputSet, Signature},
 };
 
 use crate::{
@@ -85,6 +85,8 @@ pub struct Runs<'a> {
     pub work: f64,
     /// Whether a run takes so long that only few can be had.
     pub large: bool,
+    /// How long all of them may take.
+    pub limit: Duration,
     /// As the compiler makes it.
     pub own: Ready,
     /// Compiled in another way, if it can be.
@@ -231,16 +233,16 @@ impl Runs<'_> {
             }
             Ok(found)
         };
-        let first = run(&inputs(signature, seed, trial, Calm::NOT))?;
+        let [calm, calmer_ones @ ..] = match large {
+            true => Calm::LARGE,
+            false => [Calm::NOT, Calm::INTEGERS, Calm::FLOATS, Calm::BOTH],
+        };
+        let first = run(&inputs(signature, seed, trial, calm))?;
         let mut calmer = None::<Found>;
         if !signature.random.is_empty() {
             return Ok((first, None));
         }
         let mut tried = vec![first.trial.inputs.clone()];
-        let calmer_ones = match large {
-            true => [Calm::NUMBERS, Calm::INTEGERS, Calm::NUMBERS_AND_INTEGERS],
-            false => [Calm::INTEGERS, Calm::FLOATS, Calm::BOTH],
-        };
         for calm in calmer_ones {
             let best = calmer.as_ref().unwrap_or(&first).missing();
             let inputs = inputs(signature, seed, trial, calm);
@@ -265,12 +267,17 @@ impl Runs<'_> {
     /// Runs everything on one set of inputs.
     fn run(&mut self, inputs: &InputSet, nudges: u64) -> Result<Found, EngineError> {
         let outputs = self.signature.outputs.len();
+        let (large, limit) = (self.large, self.limit);
         let (own, second, precise) = (&mut self.own, &mut self.second, &mut self.precise);
         let (compiled, precise) = side_by_side(
             || -> Result<_, EngineError> {
                 let begin = Instant::now();
                 let center = own.run(inputs)?;
                 let took = begin.elapsed();
+                // Once more with inputs moved, and once for the result.
+                if large && took * 3 > limit {
+                    return Err(too_long(took, limit));
+                }
                 let moved: Result<Vec<_>, _> =
                     (1..=nudges).map(|nudge| own.run(&nudged(inputs, nudge))).collect();
                 let other = second.as_mut().map(|second| second.run(inputs)).transpose();
@@ -338,6 +345,16 @@ impl Runs<'_> {
         let sides = precise.map_or(Vec::new(), |(.., sides)| sides);
         Ok(Found { trial, sides, has_ties: false })
     }
+}
+
+fn too_long(took: Duration, limit: Duration) -> EngineError {
+    let message = format!(
+        "a run takes {:.0} s, and three of them do not fit into the {:.0} s that are left (--seconds)",
+        took.as_secs_f64(),
+        limit.as_secs_f64()
+    );
+    let kind = FailureKind::Refused;
+    EngineError::Refused { doing: "running it in time".to_owned(), kind, message }
 }
 
 /// A gradient that is zero by what it is a gradient of cancels to the last bit on some inputs and leaves

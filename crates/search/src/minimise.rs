@@ -6,12 +6,13 @@ use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{EnvError, Walk, World};
 
 /// Leaves out what can be left out while `good` holds for the state at the end: halves first, then
-/// quarters, down to single passes (delta debugging).
+/// quarters, down to single passes (delta debugging). Ends where it stands when `enough` says so.
 pub fn minimise(
     world: &Arc<World>,
     benchmark: usize,
     order: &[PassId],
     mut good: impl FnMut(&mut Walk) -> Result<bool, EnvError>,
+    enough: impl Fn() -> bool,
 ) -> Result<Vec<PassId>, EnvError> {
     let mut order = order.to_vec();
     let mut part = order.len().div_ceil(2).max(1);
@@ -19,6 +20,9 @@ pub fn minimise(
         let mut at = 0;
         let mut shorter = false;
         while at < order.len() {
+            if enough() {
+                return Ok(order);
+            }
             let mut rest = order.clone();
             rest.drain(at..(at + part).min(order.len()));
             let mut walk = Walk::begin(world, benchmark)?;

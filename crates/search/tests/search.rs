@@ -92,7 +92,9 @@ fn minimising_keeps_the_result_and_nothing_else() {
     let best = &found.candidates[0];
     let operations = best.state.counts.operations;
     let good = |walk: &Walk| walk.state().counts.operations <= operations;
-    let short = minimise(&world, 0, &best.passes, |walk| Ok(good(walk))).unwrap();
+    let short = minimise(&world, 0, &best.passes, |walk| Ok(good(walk)), || false).unwrap();
+    let cut = minimise(&world, 0, &best.passes, |walk| Ok(good(walk)), || true).unwrap();
+    assert_eq!(cut, best.passes, "nothing is tried when it is enough");
     assert!(short.len() <= best.passes.len());
     for leave_out in 0..short.len() {
         let mut walk = Walk::begin(&world, 0).unwrap();
