@@ -111,8 +111,8 @@ def optimize(
             set; or a :class:`xla_gym.data.Program`, for example of :func:`xla_gym.data.from_jax`.
         objective: ``operations`` (at the end of the order), ``legal`` (operations before layout
             assignment), ``kernels``, ``flops``, ``bytes``, ``memory`` (what the final program needs beside
-            inputs and outputs), ``run-time``, ``compile-time``; a weighted sum (``0.7*kernels+0.3*bytes``); or
-            several with commas, of which the best compromise is taken.
+            inputs and outputs), ``run-time``, ``compile-time``; a weighted sum
+            (``0.7*kernels+0.3*bytes``); or several with commas, of which the best compromise is taken.
         method: ``random``, ``greedy``, ``beam``, ``mcts``, ``evolve`` or ``coreset``.
         budget: Runs of passes, at most; 2000 if neither this nor ``seconds`` is given.
         seconds: Seconds for everything together, proof included. With it, results depend on the machine. If
