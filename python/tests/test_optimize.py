@@ -69,7 +69,7 @@ def test_a_report_is_a_page(tmp_path):
     [
         ({"objective": "speed"}, "run-time"),
         ({"method": "luck"}, "evolve"),
-        ({"budget": None}, "budget"),
+        ({"memory_growth": 0}, "memory_growth"),
         ({"seconds": 0}, "seconds"),
     ],
 )

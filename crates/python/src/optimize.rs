@@ -51,6 +51,11 @@ fn optimize_benchmark<'py>(
     unproven: bool,
 ) -> PyResult<Told<'py>> {
     let world = world.world.get()?.clone();
+    if !(memory_growth > 0.0 && memory_growth.is_finite()) {
+        return Err(ConfigError::new_err(format!(
+            "memory_growth must be more than 0, not {memory_growth}"
+        )));
+    }
     let by_name = Method::ALL.into_iter().find(|other| other.name() == method);
     let names = || Method::ALL.map(Method::name).join(", ");
     let policy: Option<Arc<dyn Policy>> = match policy {
