@@ -116,3 +116,53 @@ fn score_prints_a_table() {
     let quick = home.run(&["score", &mlp("hlo"), "-p", "dce", "--no-check"]).expect(0);
     assert!(!quick.stdout.contains("Outputs"), "{quick:#?}");
 }
+
+/// A program that turns so often, and nothing else.
+fn looping(turns: u32) -> String {
+    format!(
+        "HloModule loop
+body {{
+  state = (s32[], f32[16]) parameter(0)
+  turn = s32[] get-tuple-element(state), index=0
+  x = f32[16] get-tuple-element(state), index=1
+  one = s32[] constant(1)
+  next = s32[] add(turn, one)
+  y = f32[16] tanh(x)
+  ROOT out = (s32[], f32[16]) tuple(next, y)
+}}
+condition {{
+  state = (s32[], f32[16]) parameter(0)
+  turn = s32[] get-tuple-element(state), index=0
+  turns = s32[] constant({turns})
+  ROOT goes-on = pred[] compare(turn, turns), direction=LT
+}}
+ENTRY main {{
+  x = f32[16] parameter(0)
+  zero = s32[] constant(0)
+  begin = (s32[], f32[16]) tuple(zero, x)
+  end = (s32[], f32[16]) while(begin), condition=condition, body=body
+  ROOT y = f32[16] get-tuple-element(end), index=1
+}}"
+    )
+}
+
+#[test]
+fn two_programs_are_run_in_turn_until_it_is_clear_which_is_faster() {
+    let home = Home::new();
+    home.write("slow.hlo", looping(2000));
+    home.write("fast.hlo", looping(1600));
+    home.write("other.hlo", "HloModule other\nENTRY main {\n  ROOT x = f32[4] parameter(0)\n}\n");
+    let ran = home.run(&["exec", "slow.hlo", "--against", "fast.hlo", "--seconds", "30"]).expect(0);
+    ran.prints(&["times as fast", "the second runs faster"]);
+    let timing = home.json(&["exec", "fast.hlo", "--against", "slow.hlo", "--seconds", "30"]);
+    let (speedup, high) = (&timing["run"]["speedup"], &timing["run"]["interval"][1]);
+    assert!(speedup.as_f64().unwrap() < 0.95 && high.as_f64().unwrap() < 1.0, "{timing}");
+    let timing = home.json(&["exec", "slow.hlo", "--against", "slow.hlo", "--seconds", "10"]);
+    assert_eq!(timing["run"]["within_noise"], true, "{timing}");
+    home.run(&["exec", "slow.hlo", "--against", "other.hlo"])
+        .expect(1)
+        .says(&["slow.hlo and other.hlo do not take the same inputs"]);
+    home.run(&["exec", "slow.hlo", "--against", "fast.hlo", "--seconds", "0"])
+        .expect(2)
+        .says(&["seconds are a number over 0"]);
+}

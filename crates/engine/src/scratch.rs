@@ -1,5 +1,7 @@
 //! A throw-away copy of a session's program.
 
+use std::time::Duration;
+
 use xla_gym_protocol::{
     Array, CompileOptions, ExecutableId, Form, InputSet, MemoryEstimate, Observe, PipelineOptions,
     PipelineReport, ProgramId, Reply, Request,
@@ -44,6 +46,14 @@ impl Scratch {
         match self.ask(&Request::Clone { program: self.program }, "copying")? {
             Reply::Program(copy) => Ok(copy),
             other => Err(unexpected("copying", &other)),
+        }
+    }
+
+    /// Reads another program into the same worker.
+    pub fn load(&mut self, bytes: Vec<u8>) -> Result<ProgramId, EngineError> {
+        match self.ask(&Request::Load { bytes, verify: false }, "loading")? {
+            Reply::Loaded { program, .. } => Ok(program),
+            other => Err(unexpected("loading", &other)),
         }
     }
 
@@ -139,6 +149,22 @@ impl Scratch {
         let request = Request::Execute { executable: compiled.executable, runs, outputs };
         match self.ask(&request, "executing")? {
             Reply::Executed { nanos, outputs } => Ok((nanos, outputs)),
+            other => Err(unexpected("executing", &other)),
+        }
+    }
+
+    /// Runs compiled programs of this worker in turn, so many rounds at most, and for about so long;
+    /// nanoseconds of each run, by program.
+    pub fn race(
+        &mut self,
+        programs: &[Compiled],
+        rounds: u32,
+        time: Duration,
+    ) -> Result<Vec<Vec<u64>>, EngineError> {
+        let executables = programs.iter().map(|program| program.executable).collect();
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        match self.ask(&Request::Race { executables, rounds, nanos }, "executing")? {
+            Reply::Raced { nanos } => Ok(nanos),
             other => Err(unexpected("executing", &other)),
         }
     }

@@ -22,6 +22,7 @@ mod mutations;
 mod optional;
 mod overhead;
 mod pass_table;
+mod power;
 mod recheck;
 mod referee;
 mod rows;
@@ -69,7 +70,7 @@ enum Command {
     Headroom(headroom::Args),
     /// What `optimize` is worth: many graphs, methods side by side at equal budgets.
     Evaluate(evaluate::Args),
-    /// Run time as the objective: many models, each beside XLA's own pipeline and two controls.
+    /// Run time as the objective: many models, each beside XLA's own pipeline and a control.
     Speed(speed::Args),
     /// A small set of orders that together do well on the training graphs.
     Coreset(coreset::Args),
@@ -80,6 +81,7 @@ enum Command {
     LateCopies(late_copies::Args),
     /// Whether orders in files compute what they should.
     Recheck(recheck::Args),
+    Power(power::Args),
     Soundness(soundness::Args),
     /// One policy out of several.
     Ensemble(ensemble::Args),
@@ -112,6 +114,7 @@ fn main() -> Result<()> {
         Command::Canonical(args) => canonical::run(args),
         Command::LateCopies(args) => late_copies::run(args),
         Command::Recheck(args) => recheck::run(args),
+        Command::Power(args) => power::run(args),
         Command::Soundness(args) => soundness::run(args),
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),

@@ -1,4 +1,4 @@
-//! Run time as the objective: many models, each beside XLA's own pipeline and two controls.
+//! Run time as the objective: many models, each beside XLA's own pipeline and a control.
 
 use std::{fs::File, io::Write, path::PathBuf, sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ const MODELS: [&str; 18] = [
 ];
 
 /// Run time as the objective: a search of some minutes for each model, its result measured again
-/// beside XLA's own pipeline and two more compilations of that.
+/// beside XLA's own pipeline and a second compilation of that.
 ///
 /// What is not better outside the noise falls back to XLA's own order, and counts as 1.
 #[derive(clap::Args)]

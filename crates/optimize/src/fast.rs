@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashSet,
-    slice::from_ref,
     time::{Duration, Instant},
 };
 
@@ -18,14 +17,19 @@ use crate::{
     error::OptimizeError,
     objective::{Figures, Objective},
     plan::{Judge, Judged, Plan},
-    race::{Runner, race, run_in_turn},
-    stats::speedup,
+    race::{LUCK, Race},
+    stats::{median, speedup},
+    track::{Contestant, Track},
     vary::Variation,
     watch::Watch,
 };
 
-/// Rounds of a first heat.
+/// A first heat has so many rounds at least, and lasts so long.
 const HEAT: usize = 5;
+const HEAT_TIME: Duration = Duration::from_millis(150);
+
+/// So many plans run beside one compilation of the default, at most; then everything begins anew.
+const BESIDE: usize = 12;
 
 /// How many stay in the race.
 const KEPT: usize = 5;
@@ -33,6 +37,7 @@ const KEPT: usize = 5;
 /// What is known of a plan that was run.
 struct Entry {
     judged: Judged,
+    contestant: Contestant,
     value: f64,
 }
 
@@ -78,19 +83,20 @@ impl FastSearch<'_> {
                 self.judge.needs() as f64 / f64::from(1 << 30)
             )));
         }
-        let mut default = match Runner::new(self.judge, &Plan::default_way(), self.inputs)? {
-            Ok(runner) => runner,
-            Err(reason) => return Err(OptimizeError::NotRunnable(reason)),
-        };
-        race(&mut [&mut default], HEAT, &|| false);
+        let default = Contestant::of_plan(self.judge, &Plan::default_way())?
+            .map_err(OptimizeError::NotRunnable)?;
+        let mut track = self.track(&default)?;
+        track.race(&[0], HEAT, HEAT_TIME, self.stop).map_err(OptimizeError::NotRunnable)?;
         let mut figures = self.judge.default_figures;
-        figures.run_nanos = Some(default.median());
-        figures.compile_nanos = Some(default.compile_nanos);
+        let lane = track.lane(0);
+        figures.run_nanos = Some(median(&lane.rounds));
+        figures.compile_nanos = Some(lane.compile_nanos);
 
         let mut state = State {
             entries: Vec::new(),
             seen: self.judge.default.end_fingerprint.into_iter().collect(),
             default,
+            track: Some(track),
             figures,
             tried: 0,
             dropped: Vec::new(),
@@ -140,52 +146,79 @@ impl FastSearch<'_> {
         if judged.end.is_some_and(|end| !state.seen.insert(end)) {
             return Ok(false);
         }
-        let mut runner = match Runner::new(self.judge, &judged.plan, self.inputs)? {
-            Ok(runner) => runner,
+        let mut track = match state.track.take() {
+            Some(track) => track,
+            None => self.track(&state.default)?,
+        };
+        let added = match Contestant::of_plan(self.judge, &judged.plan)? {
+            Ok(contestant) => track.add(&contestant, self.inputs)?.map(|lane| (contestant, lane)),
+            Err(reason) => Err(reason),
+        };
+        let (contestant, lane) = match added {
+            Ok(added) => added,
+            // The process may be gone.
             Err(reason) => {
                 state.dropped.push(format!("{plan}: {reason}"));
                 return Ok(true);
             }
         };
         state.tried += 1;
-        state.default.rounds.clear();
-        race(&mut [&mut state.default, &mut runner], HEAT, &|| false);
-        self.rate(&mut judged, &runner, &state.default, &state.figures);
+        track.lane(0).rounds.clear();
+        if let Err(reason) = track.race(&[0, lane], HEAT, HEAT_TIME, self.stop) {
+            state.dropped.push(format!("{plan}: {reason}"));
+            return Ok(true);
+        }
+        let default = vec![std::mem::take(&mut track.lane(0).rounds)];
+        let own = track.lane(lane);
+        let found = speedup(&default, &vec![std::mem::take(&mut own.rounds)], None, LUCK);
+        judged.figures.run_nanos = state.figures.run_nanos.map(|nanos| nanos / found.ratio);
+        judged.figures.compile_nanos = Some(own.compile_nanos);
         let value = self.objective.value(&judged.figures, &state.figures);
-        if runner.broken.is_none() && value.is_finite() {
-            state.entries.push(Entry { judged, value });
+        if value.is_finite() {
+            state.entries.push(Entry { judged, contestant, value });
             state.sort();
+        }
+        if track.len() <= BESIDE.min(self.judge.at_a_time() - 1) {
+            state.track = Some(track);
         }
         Ok(true)
     }
 
-    /// Times relative to the default in the same heat.
-    fn rate(&self, judged: &mut Judged, runner: &Runner, default: &Runner, figures: &Figures) {
-        let (ratio, _) = speedup(from_ref(&default.rounds), from_ref(&runner.rounds));
-        judged.figures.run_nanos = figures.run_nanos.map(|nanos| nanos / ratio);
-        judged.figures.compile_nanos = Some(runner.compile_nanos);
+    /// A process in which the default runs.
+    fn track(&self, default: &Contestant) -> Result<Track, OptimizeError> {
+        let mut track = Track::new(&mut self.judge.emitted()?)?;
+        let added = track.add(default, self.inputs)?;
+        added.map(|_| track).map_err(OptimizeError::NotRunnable)
     }
 
     /// All that are left, together, compiled and started anew a few times, so that none is the first
     /// by the luck of its process.
     fn last_heat(&self, state: &mut State, time: Duration) -> Result<Vec<Judged>, OptimizeError> {
-        let mut left: Vec<Judged> = state.entries.drain(..).map(|entry| entry.judged).collect();
-        let default = Plan::default_way();
-        let mut plans = vec![&default];
-        plans.extend(left.iter().map(|judged| &judged.plan));
-        match run_in_turn(self.judge, &plans, self.inputs, time, self.stop)? {
-            Ok((run, compile)) => {
-                for (index, judged) in left.iter_mut().enumerate() {
-                    let rate = |times: &[Vec<Vec<f64>>], nanos: Option<f64>| {
-                        nanos.map(|nanos| nanos / speedup(&times[0], &times[index + 1]).0)
-                    };
-                    judged.figures.run_nanos = rate(&run, state.figures.run_nanos);
-                    judged.figures.compile_nanos = rate(&compile, state.figures.compile_nanos);
+        let mut contestants = vec![&state.default];
+        contestants.extend(state.entries.iter().map(|entry| &entry.contestant));
+        let race = Race {
+            session: self.judge.emitted()?,
+            contestants,
+            inputs: self.inputs,
+            at_a_time: self.judge.at_a_time(),
+            patience: time,
+            stop: self.stop,
+        };
+        match race.run(&|_| false)? {
+            Ok(times) => {
+                let Figures { run_nanos, compile_nanos, .. } = state.figures;
+                for (index, entry) in state.entries.iter_mut().enumerate() {
+                    let run = times.run_speedup(index + 1, None).ratio;
+                    let compile = times.compile_speedup(index + 1, None).ratio;
+                    let figures = &mut entry.judged.figures;
+                    figures.run_nanos = run_nanos.map(|nanos| nanos / run);
+                    figures.compile_nanos = compile_nanos.map(|nanos| nanos / compile);
                 }
             }
             // The heats have to do.
             Err(reason) => state.dropped.push(reason),
         }
+        let mut left: Vec<Judged> = state.entries.drain(..).map(|entry| entry.judged).collect();
         let value = |judged: &Judged| self.objective.value(&judged.figures, &state.figures);
         left.sort_by(|a, b| value(a).total_cmp(&value(b)));
         Ok(left)
@@ -196,7 +229,9 @@ struct State {
     entries: Vec<Entry>,
     /// Final programs that were run.
     seen: HashSet<xla_gym_engine::protocol::Fingerprint>,
-    default: Runner,
+    default: Contestant,
+    /// The default, and plans that ran beside it, if the process is still good.
+    track: Option<Track>,
     figures: Figures,
     tried: u64,
     dropped: Vec<String>,

@@ -28,6 +28,7 @@ mod remember;
 mod shorten;
 mod stats;
 mod task;
+mod track;
 mod vary;
 mod watch;
 
@@ -39,7 +40,7 @@ pub use leave_out::can_be_left_out;
 pub use objective::{Figure, Figures, Objective};
 pub use optimize::optimize;
 pub use plan::{Judge, Judged, Plan, walk};
-pub use race::measure;
+pub use race::compare_speed;
 pub use remember::{Remembered, optimize_with_store};
 pub use shorten::shorten;
 pub use stats::{median, series, speedup};

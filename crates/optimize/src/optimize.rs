@@ -21,7 +21,7 @@ use crate::{
     improve::Improvement,
     objective::{Figure, Figures, Objective},
     plan::{Judge, Judged, Plan},
-    race::measure,
+    race::{self, measure},
     shorten::shorten,
     task::{Answer, Proven, Task},
     vary::Variation,
@@ -123,6 +123,16 @@ struct Run<'a> {
 impl Run<'_> {
     fn inputs(&self) -> Result<&InputSet, OptimizeError> {
         self.inputs.as_ref().map_err(|reason| OptimizeError::NotRunnable(reason.clone()))
+    }
+
+    /// Which times have to be clear.
+    fn measured(&self) -> race::Clock {
+        let mut figures = self.task.objective.figures();
+        if figures.any(|figure| figure == Figure::CompileTime) {
+            race::Clock::Compile
+        } else {
+            race::Clock::Run
+        }
     }
 
     fn is_stopped(&self) -> bool {
@@ -438,11 +448,11 @@ impl Run<'_> {
             if !clock {
                 return Ok(Some((proven, None)));
             }
-            watch.doing("measuring again, beside two controls");
+            watch.doing("measuring again, beside a control");
             let time = self.patience().mul_f64(0.25).max(Duration::from_secs(2));
             let plan = &proven.judged.plan;
             // One is measured again, and no more: who tries often enough is lucky once.
-            return match measure(judge, plan, self.inputs()?, time, &|| self.is_stopped())? {
+            return match measure(judge, plan, self.inputs()?, time, self.measured(), &|| self.is_stopped())? {
                 Ok(timing)
                     if holds(&task.objective, &proven.judged.figures, &self.default, &timing) =>
                 {
@@ -512,9 +522,9 @@ impl Run<'_> {
         let time = share.max(Duration::from_secs(2));
         let (mut chosen, mut measured) = (None, Vec::new());
         for (index, mut proven) in proven.into_iter().enumerate() {
-            watch.doing("measuring the front again, beside two controls");
+            watch.doing("measuring the front again, beside a control");
             let plan = &proven.judged.plan;
-            let timing = match measure(judge, plan, self.inputs()?, time, &|| self.is_stopped())? {
+            let timing = match measure(judge, plan, self.inputs()?, time, self.measured(), &|| self.is_stopped())? {
                 Ok(timing) => timing,
                 Err(reason) => {
                     self.dropped.push(reason);
@@ -542,7 +552,7 @@ impl Run<'_> {
         self.watch.doing("measuring run time and compile time");
         let plan = &proven.judged.plan;
         let measured = match &self.inputs {
-            Ok(inputs) => measure(self.judge, plan, inputs, time, &|| self.is_stopped())?,
+            Ok(inputs) => measure(self.judge, plan, inputs, time, self.measured(), &|| self.is_stopped())?,
             Err(reason) => Err(reason.clone()),
         };
         Ok(match measured {

@@ -1,11 +1,20 @@
 //! What a series of measurements says, and what it does not.
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use xla_gym_recipe::Series;
 
-/// How often a series is drawn anew from itself.
-const RESAMPLES: usize = 1000;
+/// Half the width of an interval in standard errors, by degrees of freedom (1 to 30, then for many): 99%.
+/// Somebody looks at it after every block and stops when it is clear, some ten times; that together one
+/// look in twenty is wrong takes about as much at each.
+const STUDENT: [f64; 31] = [
+    63.66, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50, 3.36, 3.25, 3.17, 3.11, 3.05, 3.01, 2.98, 2.95, 2.92,
+    2.90, 2.88, 2.86, 2.85, 2.83, 2.82, 2.81, 2.80, 2.79, 2.78, 2.77, 2.76, 2.76, 2.75, 2.68,
+];
+
+/// What is expected before anything was measured counts as so many measurements.
+const PRIOR_WEIGHT: f64 = 2.0;
+
+/// The rounds of a block are cut into so many parts, to see how far they agree.
+const PARTS: usize = 10;
 
 /// The middle of a series.
 pub fn median(values: &[f64]) -> f64 {
@@ -39,77 +48,147 @@ pub fn series(values: &[f64]) -> Series {
     }
 }
 
-/// How much faster the second of two series is, with a 95% confidence interval.
-///
-/// A series has blocks, one for each time that the programs were compiled and started anew: a program
-/// may be a few percent faster or slower for the whole life of its process, by where its memory
-/// happens to lie. Within a block, rounds were run in turn, and the middle of the ratios of
-/// neighbours counts, so that what slows the machine for a while slows both. The result is the mean
-/// over blocks (of logarithms); the interval by bootstrap over blocks and over rounds in them.
-pub fn speedup(first: &[Vec<f64>], second: &[Vec<f64>]) -> (f64, (f64, f64)) {
-    let blocks: Vec<Vec<f64>> = first
-        .iter()
-        .zip(second)
-        .map(|(first, second)| first.iter().zip(second).map(|(a, b)| (a / b).ln()).collect())
-        .filter(|block: &Vec<f64>| !block.is_empty())
-        .collect();
-    if blocks.is_empty() {
-        return (f64::NAN, (f64::NAN, f64::NAN));
+/// Times of one program: a block for each time that it was compiled and started anew, in it rounds.
+pub type Blocks = Vec<Vec<f64>>;
+
+/// How much faster one program is than another, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speedup {
+    /// The most likely.
+    pub ratio: f64,
+    /// Where it is almost certainly.
+    pub interval: (f64, f64),
+}
+
+impl Speedup {
+    /// Whether it is beyond doubt which of them is faster.
+    pub fn is_clear(&self) -> bool {
+        self.interval.0 > 1.0 || self.interval.1 < 1.0
     }
-    let mean = |medians: &[f64]| medians.iter().sum::<f64>() / medians.len() as f64;
-    let ratio = mean(&blocks.iter().map(|block| median(block)).collect::<Vec<_>>());
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let drawn: Vec<f64> = (0..blocks.len())
-                .map(|_| {
-                    let block = &blocks[rng.random_range(0..blocks.len())];
-                    let rounds: Vec<f64> =
-                        block.iter().map(|_| block[rng.random_range(0..block.len())]).collect();
-                    median(&rounds)
-                })
-                .collect();
-            mean(&drawn)
-        })
-        .collect();
-    means.sort_by(f64::total_cmp);
-    (ratio.exp(), (quantile(&means, 0.025).exp(), quantile(&means, 0.975).exp()))
+
+    /// Whether it is beyond doubt that there is no difference of this share.
+    pub fn is_less_than(&self, share: f64) -> bool {
+        self.interval.0 > 1.0 - share && self.interval.1 < 1.0 + share
+    }
+}
+
+/// How much less the second takes than the first. Between blocks, programs differ by luck: where code and
+/// memory of a process happen to lie makes it a few percent faster or slower for the whole of its life.
+/// How much, `control` says: the first once more, in the same blocks. `luck` is what is expected of it
+/// before anything is known.
+///
+/// Within a block, rounds were run in turn, and the mean of the middle half of the ratios of neighbours
+/// counts, so that what slows the machine for a while slows both. Blocks are compared by Student's t.
+pub fn speedup(first: &Blocks, second: &Blocks, control: Option<&Blocks>, luck: f64) -> Speedup {
+    let ratios = |a: &Blocks, b: &Blocks| -> Vec<(f64, f64)> {
+        let blocks = a.iter().zip(b).filter(|(a, b)| !a.is_empty() && !b.is_empty());
+        blocks.map(|(a, b)| middle_of_ratios(a, b)).collect()
+    };
+    let mut found = ratios(first, second);
+    if found.is_empty() {
+        return Speedup { ratio: f64::NAN, interval: (f64::NAN, f64::NAN) };
+    }
+    let mut controls = Vec::new();
+    if let Some(control) = control {
+        // The first program ran twice in each block: the mean of both is closer to the truth.
+        for (found, (also, _)) in found.iter_mut().zip(ratios(control, second)) {
+            found.0 = (found.0 + also) / 2.0;
+        }
+        controls = ratios(first, control);
+    }
+    let count = found.len() as f64;
+    let mean = found.iter().map(|(ratio, _)| ratio).sum::<f64>() / count;
+    let within = found.iter().map(|(_, error)| error.powi(2)).sum::<f64>() / count;
+    let squares = found.iter().map(|(ratio, _)| (ratio - mean).powi(2)).sum::<f64>()
+        + controls.iter().map(|(ratio, _)| ratio.powi(2)).sum::<f64>()
+        + PRIOR_WEIGHT * (luck.powi(2) + within);
+    let freedom = count - 1.0 + controls.len() as f64 + PRIOR_WEIGHT;
+    // What is seen within blocks is there, whatever luck says of their means.
+    let variance = (squares / freedom).max(within);
+    let width = STUDENT[(freedom as usize).clamp(1, STUDENT.len()) - 1] * (variance / count).sqrt();
+    Speedup { ratio: mean.exp(), interval: ((mean - width).exp(), (mean + width).exp()) }
+}
+
+/// The mean of the middle half of the logarithms of ratios of neighbours, and its standard error.
+fn middle_of_ratios(first: &[f64], second: &[f64]) -> (f64, f64) {
+    let ratios: Vec<f64> = first.iter().zip(second).map(|(a, b)| (a / b).ln()).collect();
+    let parts: Vec<f64> = ratios.chunks(ratios.len().div_ceil(PARTS)).map(middle_half).collect();
+    let count = parts.len() as f64;
+    let middle = middle_half(&ratios);
+    if parts.len() < 2 {
+        return (middle, 0.0);
+    }
+    let mean = parts.iter().sum::<f64>() / count;
+    let variance = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    (middle, (variance / count).sqrt())
+}
+
+/// The mean without the lowest and the highest quarter: what is far out does not count, and more of the
+/// rest does than in a median.
+fn middle_half(values: &[f64]) -> f64 {
+    let sorted = sorted(values);
+    let kept = &sorted[sorted.len() / 4..sorted.len() - sorted.len() / 4];
+    kept.iter().sum::<f64>() / kept.len() as f64
 }
 
 #[cfg(test)]
 mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
 
-    #[test]
-    fn a_real_difference_is_told_from_noise() {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let mut noisy = |mean: f64| -> Vec<f64> {
-            // Now and then the machine does something else.
-            (0..60)
-                .map(|_| {
-                    let pause = if rng.random_bool(0.1) { 5.0 } else { 0.0 };
-                    mean * (1.0 + rng.random_range(0.0..0.1)) + pause
-                })
-                .collect()
+    /// Blocks of a program that takes so long, on a machine that now and then does something else, with
+    /// some luck for each process.
+    fn blocks(rng: &mut ChaCha8Rng, mean: f64, luck: f64, count: usize) -> Blocks {
+        let block = |_| {
+            let process = 1.0 + rng.random_range(-luck..=luck);
+            let round = |_| {
+                let pause = if rng.random_bool(0.1) { 5.0 } else { 0.0 };
+                mean * process * (1.0 + rng.random_range(0.0..0.1)) + pause
+            };
+            (0..100).map(round).collect()
         };
-        let (first, same, faster) = (noisy(10.0), noisy(10.0), noisy(9.0));
-        let (first, same, faster) = ([first], [same], [faster]);
-        let (ratio, (low, high)) = speedup(&first, &faster);
-        assert!(low > 1.0 && (ratio - 10.0 / 9.0).abs() < 0.03, "{ratio} {low} {high}");
-        let (ratio, (low, high)) = speedup(&first, &same);
-        assert!(low <= 1.01 && high >= 0.99, "{ratio} {low} {high}");
+        (0..count).map(block).collect()
     }
 
     #[test]
-    fn luck_of_a_process_is_not_taken_for_speed() {
-        // Within each block the second is clearly faster or clearly slower, but not always the same.
-        let block = |factor: f64| vec![10.0 / factor; 20];
-        let first: Vec<Vec<f64>> = (0..4).map(|_| block(1.0)).collect();
-        let second: Vec<Vec<f64>> = [1.05, 0.96, 1.04, 0.97].map(block).to_vec();
-        let (_, (low, high)) = speedup(&first, &second);
-        assert!(low < 1.0 && high > 1.0, "{low} {high}");
-        let (_, (low, _)) = speedup(&first, &[1.05, 1.06, 1.04, 1.07].map(block));
-        assert!(low > 1.03, "{low}");
+    fn a_real_difference_is_told_from_noise_and_from_luck() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for (luck, count) in [(0.002, 6), (0.02, 20)] {
+            let (mut found, mut wrong) = (0, 0);
+            for _ in 0..200 {
+                let mut blocks = |mean: f64| blocks(&mut rng, mean, luck, count);
+                let (first, control, same) = (blocks(10.0), blocks(10.0), blocks(10.0));
+                let faster = blocks(10.0 / 1.02);
+                found += u32::from(speedup(&first, &faster, Some(&control), 0.01).interval.0 > 1.0);
+                wrong += u32::from(speedup(&first, &same, Some(&control), 0.01).is_clear());
+            }
+            assert!(found >= 190, "{luck}: {found} of 200 gains of 2% found");
+            assert!(wrong <= 4, "{luck}: {wrong} of 200 gains that are none");
+        }
+    }
+
+    #[test]
+    fn one_block_tells_what_is_large() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let mut block = |mean: f64| blocks(&mut rng, mean, 0.01, 1);
+        let (first, control) = (block(10.0), block(10.0));
+        let (little, large) = (block(10.0 / 1.02), block(10.0 / 1.2));
+        let large = speedup(&first, &large, Some(&control), 0.01);
+        assert!(large.is_clear() && (large.ratio - 1.2).abs() < 0.03, "{large:?}");
+        assert!(!speedup(&first, &little, Some(&control), 0.01).is_clear());
+    }
+
+    #[test]
+    fn what_is_the_same_is_found_to_be() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut blocks = || blocks(&mut rng, 10.0, 0.002, 6);
+        let (first, same, control) = (blocks(), blocks(), blocks());
+        let same = speedup(&first, &same, Some(&control), 0.01);
+        assert!(same.is_less_than(0.02) && !same.is_clear(), "{same:?}");
+        let nothing = speedup(&Vec::new(), &Vec::new(), None, 0.01);
+        assert!(nothing.ratio.is_nan() && !nothing.is_clear() && !nothing.is_less_than(1.0));
     }
 
     #[test]

@@ -139,6 +139,16 @@ pub enum Request {
         /// Whether to send the outputs of the last run.
         outputs: bool,
     },
+    /// Runs several compiled programs in turn, so that what slows the machine for a while slows all of
+    /// them; answered by [`Reply::Raced`].
+    Race {
+        /// Which compiled programs.
+        executables: Vec<ExecutableId>,
+        /// How often each, at most.
+        rounds: u32,
+        /// No round begins later than this after the first, in nanoseconds.
+        nanos: u64,
+    },
 }
 
 /// What the worker answers.
@@ -199,6 +209,11 @@ pub enum Reply {
         nanos: Vec<u64>,
         /// Outputs of the last run, if asked for.
         outputs: Vec<Array>,
+    },
+    /// To [`Request::Race`].
+    Raced {
+        /// Time of each run, by program.
+        nanos: Vec<Vec<u64>>,
     },
     /// The request failed in an orderly way; the worker goes on.
     Failed(Failure),

@@ -276,7 +276,32 @@ impl<C: Compiler> Server<C> {
                 let outputs = if outputs { outputs_of(compiler, executable)? } else { Vec::new() };
                 Reply::Executed { nanos, outputs }
             }
+            Request::Race { executables, rounds, nanos } => {
+                Reply::Raced { nanos: self.race(&executables, rounds, nanos)? }
+            }
         })
+    }
+
+    /// Runs programs in turn: forwards, then backwards, so that none always follows the same one.
+    fn race(
+        &mut self,
+        executables: &[ExecutableId],
+        rounds: u32,
+        nanos: u64,
+    ) -> Result<Vec<Vec<u64>>, Failure> {
+        let begin = Instant::now();
+        let mut times = vec![Vec::new(); executables.len()];
+        for round in 0..rounds {
+            if round > 0 && begin.elapsed() >= Duration::from_nanos(nanos) {
+                break;
+            }
+            for turn in 0..executables.len() {
+                let place = if round % 2 == 0 { turn } else { executables.len() - 1 - turn };
+                let (compiler, executable) = self.executable(executables[place])?;
+                times[place].push(compiler.execute(executable)?);
+            }
+        }
+        Ok(times)
     }
 
     fn hello(&mut self, protocol: u32) -> Result<Reply, Failure> {

@@ -4,7 +4,11 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
-use xla_gym_engine::protocol::{Array, MemoryEstimate};
+use xla_gym_engine::{
+    Session,
+    protocol::{Array, InputSet, MemoryEstimate},
+};
+use xla_gym_optimize::compare_speed;
 use xla_gym_oracle::{Calm, inputs, too_large};
 
 use crate::{
@@ -12,7 +16,8 @@ use crate::{
     table::Table,
 };
 
-/// Compile a program, run it on seeded inputs, print timings and a digest of the outputs.
+/// Compile a program, run it on seeded inputs, print timings and a digest of the outputs; or find out
+/// which of two programs is faster.
 #[derive(clap::Args)]
 pub struct Args {
     /// The program.
@@ -33,6 +38,22 @@ pub struct Args {
     /// Leave out these passes of XLA's own pipeline (names separated by commas).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     disable: Vec<String>,
+
+    /// Another program, which takes the same inputs: run both in turn, compiled anew several times, until
+    /// it is clear which is faster. A difference of 2% is told from noise.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "disable"])]
+    against: Option<PathBuf>,
+
+    /// How long that may take.
+    #[arg(long, default_value_t = 60.0, requires = "against", value_parser = seconds)]
+    seconds: f64,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 1e6 => Ok(seconds),
+        _ => Err("seconds are a number over 0".to_owned()),
+    }
 }
 
 #[derive(Serialize)]
@@ -85,6 +106,10 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     }
     let calm = if args.positive { Calm::FLOATS } else { Calm::NOT };
     let inputs = inputs(&signature, args.seed, 0, calm);
+    if let Some(other) = &args.against {
+        let other = context.load(&engine, other)?;
+        return compare(context, session, other, &inputs, args.seconds);
+    }
 
     let progress = context.progress();
     progress.doing("compiling");
@@ -133,6 +158,56 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     } else {
         context.print(&render(&shown))?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which of two programs is faster.
+fn compare(
+    context: &Context,
+    mut first: Session,
+    mut second: Session,
+    inputs: &InputSet,
+    seconds: f64,
+) -> Result<ExitCode> {
+    let names = [&first, &second].map(|session| session.source().name.to_string());
+    if first.signature()?.inputs != second.signature()?.inputs {
+        bail!("{} and {} do not take the same inputs", names[0], names[1]);
+    }
+    let progress = context.progress();
+    progress.doing("running both in turn");
+    let patience = Duration::from_secs_f64(seconds);
+    let measured = compare_speed(first, &mut second, inputs, patience, &|| false)?;
+    drop(progress);
+    let timing = match measured {
+        Ok(timing) => timing,
+        Err(reason) => bail!("{} or {} does not run: {reason}", names[0], names[1]),
+    };
+    if context.json() {
+        context.print_json(&timing)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(&["", &names[0], &names[1], "times as fast", "95% interval", "alone"]);
+    for (what, paired) in [("run", &timing.run), ("compile", &timing.compile)] {
+        let of = |nanos: f64| time(Duration::from_nanos(nanos.max(0.0) as u64));
+        table.row([
+            what.to_owned(),
+            of(paired.default.median),
+            of(paired.result.median),
+            format!("{:.3}", paired.speedup),
+            format!("{:.3} to {:.3}", paired.interval.0, paired.interval.1),
+            paired.controls.iter().map(|control| format!("{:.3}", control.speedup)).collect(),
+        ]);
+    }
+    let verdict = match &timing.run {
+        run if run.within_noise => "no difference in run time beyond the noise",
+        run if run.speedup > 1.0 => "the second runs faster",
+        _ => "the first runs faster",
+    };
+    context.print(&format!(
+        "{}\n{verdict} ({} runs of each; alone: the first beside a second compilation of itself)\n",
+        table.render(),
+        timing.run.default.count
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
