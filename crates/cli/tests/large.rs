@@ -47,6 +47,22 @@ fn ctrl_c_gives_what_is_proven_at_once() {
 }
 
 #[test]
+fn ctrl_c_while_the_original_runs_ends_that_too() {
+    let _alone = ALONE.lock();
+    let home = Home::new();
+    // A run of it takes several seconds, and its compilation too.
+    let graph = "hlo-full-v1/gpt2/forward-124m";
+    let running = home.start(&["optimize", graph, "--no-store", "--json"]);
+    std::thread::sleep(Duration::from_secs(8));
+    let begin = Instant::now();
+    running.signal("INT");
+    let recipe = running.wait().expect(0).json();
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert_eq!(recipe["passes"].as_array().unwrap().len(), 0, "{recipe}");
+    assert_eq!(recipe["evidence"]["search"]["stopped"], "interrupted", "{recipe}");
+}
+
+#[test]
 fn memory_can_be_the_objective_and_may_not_grow_unsaid() {
     let _alone = ALONE.lock();
     let home = Home::new();

@@ -1,7 +1,7 @@
 //! One program on which passes are applied.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -68,6 +68,8 @@ pub struct Session {
     fingerprint: Option<Fingerprint>,
     /// A pass that the worker was told to run, and whose answer nobody has read.
     begun: Option<(PassId, Observe)>,
+    /// Raised when nobody wants what its scratches do any more.
+    unwanted: Option<Arc<AtomicBool>>,
     /// Last, so that the first of all workers outlives those of this session.
     engine: Engine,
 }
@@ -80,6 +82,7 @@ impl Session {
         let _ = engine.refill();
         Ok(Session {
             engine: engine.clone(),
+            unwanted: None,
             source,
             live: Some(worker),
             program,
@@ -328,13 +331,23 @@ impl Session {
             unsaved: self.unsaved,
             fingerprint: self.fingerprint,
             begun: None,
+            unwanted: self.unwanted.clone(),
         })
     }
 
     /// A throw-away copy for what may crash, start threads or take long: the compiler's own
     /// pipeline, compilation, execution.
     pub fn scratch(&mut self) -> Result<Scratch, EngineError> {
-        Ok(Scratch::new(self.copy_worker()?, self.program))
+        let mut worker = self.copy_worker()?;
+        if let Some(unwanted) = &self.unwanted {
+            worker.give_up_if(unwanted.clone());
+        }
+        Ok(Scratch::new(worker, self.program))
+    }
+
+    /// Has whatever its scratches do end with [`EngineError::Interrupted`] once the flag is raised.
+    pub fn give_up_if(&mut self, unwanted: Arc<AtomicBool>) {
+        self.unwanted = Some(unwanted);
     }
 
     /// Takes the last `count` passes back.

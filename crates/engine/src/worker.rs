@@ -11,7 +11,10 @@ use std::{
     },
     path::Path,
     process::{Child, ExitStatus},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -38,6 +41,9 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// What takes longer than this may be about to take too long.
 const SOON: Duration = Duration::from_millis(100);
+
+/// How often one looks whether an answer is still wanted.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// How long a worker that this process started may take to end once it is no longer needed.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -90,6 +96,8 @@ pub struct Worker {
     /// The process itself, if this process started it (and must reap it).
     child: Option<Child>,
     limits: Limits,
+    /// Raised when nobody wants its answers any more.
+    unwanted: Option<Arc<AtomicBool>>,
     timeout: Option<Duration>,
     read_scratch: Vec<u8>,
     write_scratch: Vec<u8>,
@@ -126,10 +134,20 @@ impl Worker {
             process: open_process(pid),
             child,
             limits,
+            unwanted: None,
             timeout: None,
             read_scratch: Vec::new(),
             write_scratch: Vec::new(),
         }
+    }
+
+    /// Has waits end with [`Silence::Interrupted`], and the process with them, once the flag is raised.
+    pub fn give_up_if(&mut self, unwanted: Arc<AtomicBool>) {
+        self.unwanted = Some(unwanted);
+    }
+
+    fn is_unwanted(&self) -> bool {
+        self.unwanted.as_ref().is_some_and(|unwanted| unwanted.load(Ordering::Relaxed))
     }
 
     /// Sends a request and waits for its one answer.
@@ -175,6 +193,7 @@ impl Worker {
         loop {
             let left = timeout.saturating_sub(begin.elapsed());
             let left = if busy_before.is_none() { left.min(SOON) } else { left };
+            let left = if self.unwanted.is_some() { left.min(GLANCE) } else { left };
             let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
             match poll(&mut socket, Timespec::try_from(left).ok().as_ref()) {
                 Err(Errno::INTR) if interrupted() => {
@@ -182,7 +201,13 @@ impl Worker {
                     return Err(Silence::Interrupted);
                 }
                 Err(Errno::INTR) => {}
-                Ok(0) if begin.elapsed() < timeout => busy_before = busy_millis(self.pid),
+                Ok(0) if self.is_unwanted() => {
+                    self.kill();
+                    return Err(Silence::Interrupted);
+                }
+                Ok(0) if begin.elapsed() < timeout => {
+                    busy_before = busy_before.or_else(|| busy_millis(self.pid));
+                }
                 Ok(0) => {
                     let now = busy_millis(self.pid);
                     let busy = now.zip(busy_before).map(|(now, before)| now.saturating_sub(before));

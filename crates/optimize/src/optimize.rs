@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use xla_gym_engine::protocol::{InputSet, PassId};
+use xla_gym_engine::{
+    EngineError,
+    protocol::{InputSet, PassId},
+};
 use xla_gym_oracle::{Options, Report, Verdict};
 use xla_gym_recipe::{Evidence, Program, Recipe, SearchRecord, Timing, VERSION};
 use xla_gym_search::{Budget, Method, StopReason};
@@ -57,7 +60,17 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
         limit: clock.left(Duration::ZERO),
         ..usual
     };
-    let reference = judge.reference(options)?;
+    let reference = match judge.reference_unless(options, task.stop.clone()) {
+        Ok(reference) => Some(reference),
+        // Somebody wants an answer before anything can be proven.
+        Err(OptimizeError::Engine(EngineError::Interrupted))
+            if task.stop.load(Ordering::Relaxed) =>
+        {
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let takes = reference.as_ref().map_or(Duration::ZERO, |reference| reference.takes());
     let mut run = Run {
         judge,
         task,
@@ -65,21 +78,31 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
         watch: &watch,
         clock,
         // Processes end, and machines have other things to do.
-        proving: reference.takes().mul_f64(1.15)
+        proving: takes.mul_f64(1.15)
             + budget.time.unwrap_or_default().mul_f64(0.03)
             + Duration::from_millis(500),
         options,
-        inputs: reference.inputs().cloned().map_err(str::to_owned),
+        inputs: match &reference {
+            Some(reference) => reference.inputs().cloned().map_err(str::to_owned),
+            None => Err("it was stopped before it ran".to_owned()),
+        },
         default: judge.default_figures,
         dropped: Vec::new(),
     };
-    if let Some(reason) = reference.obstacle()
-        && clock.is_limited()
-        && !task.unproven
-    {
+    let obstacle = match &reference {
         // There is no use in searching for what cannot be proven.
+        Some(reference) if clock.is_limited() && !task.unproven => {
+            reference.obstacle().map(|reason| (reason.to_owned(), StopReason::Time))
+        }
+        Some(_) => None,
+        None => {
+            let reason = "stopped before the original had been run".to_owned();
+            Some((reason, StopReason::Interrupted))
+        }
+    };
+    if let Some((reason, stopped)) = obstacle {
         run.dropped.push(format!("everything: {reason}"));
-        let (orders, stopped) = (Vec::new(), StopReason::Time);
+        let orders = Vec::new();
         let looked = Looked { orders, passes: 0, time: Duration::ZERO, stopped };
         return run.answer(&looked, None, Vec::new(), None, None);
     }

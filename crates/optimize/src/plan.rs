@@ -5,7 +5,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -248,11 +248,22 @@ impl Judge {
 
     /// What the program as emitted computes, remembered.
     pub fn reference(&self, options: Options) -> Result<Arc<Reference>, OptimizeError> {
+        self.reference_unless(options, Arc::default())
+    }
+
+    /// The same, given up with [`EngineError::Interrupted`] once the flag is raised.
+    pub fn reference_unless(
+        &self,
+        options: Options,
+        unwanted: Arc<AtomicBool>,
+    ) -> Result<Arc<Reference>, OptimizeError> {
         let mut known = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, reference)) = known.as_ref().filter(|(other, _)| *other == options) {
             return Ok(reference.clone());
         }
-        let reference = Arc::new(xla_gym_score::reference(&mut self.emitted()?, options)?);
+        let mut session = self.emitted()?;
+        session.give_up_if(unwanted);
+        let reference = Arc::new(xla_gym_score::reference(&mut session, options)?);
         *known = Some((options, reference.clone()));
         Ok(reference)
     }
