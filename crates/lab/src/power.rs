@@ -10,8 +10,8 @@ use std::{
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 use xla_gym_engine::{Engine, EngineConfig, Session, Source};
-use xla_gym_oracle::{Calm, inputs};
 use xla_gym_optimize::compare_speed;
+use xla_gym_oracle::{Calm, inputs};
 
 use crate::rows::read_rows;
 
@@ -188,8 +188,10 @@ fn print(rows: &[Row]) {
     println!("|---|---|---|---|---|---|");
     for (program, _) in PROGRAMS {
         for planted in PLANTED {
-            let of: Vec<&Row> =
-                rows.iter().filter(|row| row.program == program && row.planted == planted).collect();
+            let of: Vec<&Row> = rows
+                .iter()
+                .filter(|row| row.program == program && row.planted == planted)
+                .collect();
             if of.is_empty() {
                 continue;
             }

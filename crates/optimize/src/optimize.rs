@@ -475,7 +475,9 @@ impl Run<'_> {
             let time = self.patience().mul_f64(0.25).max(Duration::from_secs(2));
             let plan = &proven.judged.plan;
             // One is measured again, and no more: who tries often enough is lucky once.
-            return match measure(judge, plan, self.inputs()?, time, self.measured(), &|| self.is_stopped())? {
+            return match measure(judge, plan, self.inputs()?, time, self.measured(), &|| {
+                self.is_stopped()
+            })? {
                 Ok(timing)
                     if holds(&task.objective, &proven.judged.figures, &self.default, &timing) =>
                 {
@@ -547,7 +549,9 @@ impl Run<'_> {
         for (index, mut proven) in proven.into_iter().enumerate() {
             watch.doing("measuring the front again, beside a control");
             let plan = &proven.judged.plan;
-            let timing = match measure(judge, plan, self.inputs()?, time, self.measured(), &|| self.is_stopped())? {
+            let timing = match measure(judge, plan, self.inputs()?, time, self.measured(), &|| {
+                self.is_stopped()
+            })? {
                 Ok(timing) => timing,
                 Err(reason) => {
                     self.dropped.push(reason);
@@ -575,7 +579,9 @@ impl Run<'_> {
         self.watch.doing("measuring run time and compile time");
         let plan = &proven.judged.plan;
         let measured = match &self.inputs {
-            Ok(inputs) => measure(self.judge, plan, inputs, time, self.measured(), &|| self.is_stopped())?,
+            Ok(inputs) => {
+                measure(self.judge, plan, inputs, time, self.measured(), &|| self.is_stopped())?
+            }
             Err(reason) => Err(reason.clone()),
         };
         Ok(match measured {

@@ -51,7 +51,10 @@ pub struct Contestant {
 
 impl Contestant {
     /// What comes of a plan, before the compiler's own pipeline. An inner error is the compiler's.
-    pub fn of_plan(judge: &Judge, plan: &Plan) -> Result<Result<Contestant, String>, OptimizeError> {
+    pub fn of_plan(
+        judge: &Judge,
+        plan: &Plan,
+    ) -> Result<Result<Contestant, String>, OptimizeError> {
         let order_nanos = order_nanos(judge, plan)?;
         let bytes = match judge.session(plan) {
             Ok(mut session) => session.print(Form::Binary)?,
@@ -119,10 +122,8 @@ impl Track {
         };
         while on(rounds) {
             let slice = SLICE.min(time.saturating_sub(begin.elapsed()));
-            let times = self
-                .scratch
-                .race(&compiled, u32::MAX, slice)
-                .map_err(|error| error.to_string())?;
+            let times =
+                self.scratch.race(&compiled, u32::MAX, slice).map_err(|error| error.to_string())?;
             rounds += times.first().map_or(1, Vec::len);
             for (lane, times) in lanes.iter().zip(times) {
                 self.lanes[*lane].rounds.extend(times.into_iter().map(|nanos| nanos as f64));

@@ -186,7 +186,8 @@ fn compare(
         context.print_json(&timing)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new(&["", &names[0], &names[1], "times as fast", "95% interval", "alone"]);
+    let mut table =
+        Table::new(&["", &names[0], &names[1], "times as fast", "95% interval", "alone"]);
     for (what, paired) in [("run", &timing.run), ("compile", &timing.compile)] {
         let of = |nanos: f64| time(Duration::from_nanos(nanos.max(0.0) as u64));
         table.row([
