@@ -8,7 +8,7 @@ use xla_gym_recipe::{Control, Paired, Timing};
 use crate::{
     error::OptimizeError,
     plan::{Judge, Plan},
-    stats::{Blocks, Speedup, series, speedup},
+    stats::{Blocks, Speedup, is_time_to_look, series, speedup},
     track::{Contestant, Track},
 };
 
@@ -40,7 +40,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// How much faster a plan runs than the first, if the last one is the first once more or if not.
+    /// How much faster a plan runs than the first; `control` is the place of the first once more, if it ran
+    /// twice.
     pub fn run_speedup(&self, plan: usize, control: Option<usize>) -> Speedup {
         let control = control.map(|control| &self.run[control]);
         speedup(&self.run[0], &self.run[plan], control, LUCK)
@@ -84,7 +85,8 @@ impl Race<'_> {
             let so_far = begin.elapsed();
             // As long as the last ones took on average, another one would.
             let late = block > 0 && so_far + so_far / block > self.patience;
-            if late || block > 0 && ((self.stop)() || enough(&times)) {
+            let look = is_time_to_look(block as usize);
+            if late || block > 0 && ((self.stop)() || look && enough(&times)) {
                 break;
             }
             let order: Vec<usize> =
