@@ -108,7 +108,8 @@ enum Command {
     Score(commands::score::Args),
     /// Show what differs between two programs, by opcode and by computation.
     Diff(commands::diff::Args),
-    /// Compile a program, run it on seeded inputs, print timings and a digest of the outputs.
+    /// Compile a program, run it on seeded inputs, print timings and a digest of the outputs; or find out
+    /// which of two programs is faster.
     Exec(commands::exec::Args),
     /// Check whether two programs give the same outputs on seeded inputs.
     Check(commands::check::Args),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use xla_gym_engine::{EngineError, Session, protocol::InputSet};
+use xla_gym_oracle::io_bytes;
 use xla_gym_recipe::{Control, Paired, Timing};
 
 use crate::{
@@ -12,7 +13,8 @@ use crate::{
     track::{Contestant, Track},
 };
 
-/// How much the luck of a process makes of run times, before it is known: 0.2 to 2% was seen.
+/// How much the luck of a process makes of run times, before any is seen: a guess, which counts as two
+/// measurements.
 pub const LUCK: f64 = 0.01;
 
 /// The same of a single compilation.
@@ -31,7 +33,6 @@ const ROUNDS: usize = 5;
 const BLOCKS: u32 = 40;
 
 /// Times of several plans.
-#[derive(Default)]
 pub struct Times {
     /// Of runs, by plan.
     pub run: Vec<Blocks>,
@@ -184,7 +185,9 @@ pub fn compare_speed(
 ) -> Result<Result<Timing, String>, EngineError> {
     let (one, other) = (Contestant::of_program(&mut first)?, Contestant::of_program(second)?);
     let contestants = vec![&one, &other, &one];
-    let at_a_time = usize::MAX;
+    let bytes = io_bytes(&first.signature()?).max(1);
+    let limit = first.engine().config().limits.memory_bytes;
+    let at_a_time = usize::try_from(limit / bytes).unwrap_or(usize::MAX);
     let race = Race { session: first, contestants, inputs, at_a_time, patience, stop };
     race.run_until_clear(Clock::Run)
 }

@@ -24,7 +24,7 @@ const WARM_UP: u32 = 3;
 const LONG: Duration = Duration::from_secs(1);
 
 /// Compiled plans in one process. There they differ less by luck than in processes of their own, whose
-/// threads wake each other up: 1% where those differ by 15%, on programs of a quarter of a millisecond.
+/// threads wake up anew whenever it is their turn.
 pub struct Track {
     scratch: Scratch,
     lanes: Vec<Lane>,

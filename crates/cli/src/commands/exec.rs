@@ -1,12 +1,16 @@
 //! `xla-gym exec`
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 use xla_gym_engine::{
     Session,
-    protocol::{Array, InputSet, MemoryEstimate},
+    protocol::{Array, InputSet, MemoryEstimate, Signature},
 };
 use xla_gym_optimize::compare_speed;
 use xla_gym_oracle::{Calm, inputs, too_large};
@@ -40,7 +44,8 @@ pub struct Args {
     disable: Vec<String>,
 
     /// Another program, which takes the same inputs: run both in turn, compiled anew several times, until
-    /// it is clear which is faster. A difference of 2% is told from noise.
+    /// it is clear which is faster. On programs of a few milliseconds 2% are told from noise; the longer a
+    /// run takes, the more time that needs.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "disable"])]
     against: Option<PathBuf>,
 
@@ -80,34 +85,12 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let engine = context.engine()?;
     let mut session = context.load(&engine, &args.file)?;
     let signature = session.signature()?;
-    if !signature.collectives.is_empty() {
-        bail!(
-            "{} says how devices talk ({}) and not which devices there are",
-            args.file.display(),
-            signature.collectives.join(", ")
-        );
-    }
-    let waits = ["infeed", "outfeed", "recv", "send"];
-    if let Some(what) = signature.not_comparable.iter().find(|what| waits.contains(&&***what)) {
-        bail!(
-            "{} waits for another program, by {what}, and would wait for ever",
-            args.file.display()
-        );
-    }
-    if !signature.unknown_calls.is_empty() {
-        bail!(
-            "{} calls functions that are not here: {}",
-            args.file.display(),
-            signature.unknown_calls.join(", ")
-        );
-    }
-    if let Some(reason) = too_large(&signature) {
-        bail!("{} cannot be run: {reason}", args.file.display());
-    }
+    check_that_it_runs(&args.file, &signature)?;
     let calm = if args.positive { Calm::FLOATS } else { Calm::NOT };
     let inputs = inputs(&signature, args.seed, 0, calm);
-    if let Some(other) = &args.against {
-        let other = context.load(&engine, other)?;
+    if let Some(file) = &args.against {
+        let mut other = context.load(&engine, file)?;
+        check_that_it_runs(file, &other.signature()?)?;
         return compare(context, session, other, &inputs, args.seconds);
     }
 
@@ -161,6 +144,32 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses what waits for others, calls what is not here, or is too large.
+fn check_that_it_runs(file: &Path, signature: &Signature) -> Result<()> {
+    if !signature.collectives.is_empty() {
+        bail!(
+            "{} says how devices talk ({}) and not which devices there are",
+            file.display(),
+            signature.collectives.join(", ")
+        );
+    }
+    let waits = ["infeed", "outfeed", "recv", "send"];
+    if let Some(what) = signature.not_comparable.iter().find(|what| waits.contains(&&***what)) {
+        bail!("{} waits for another program, by {what}, and would wait for ever", file.display());
+    }
+    if !signature.unknown_calls.is_empty() {
+        bail!(
+            "{} calls functions that are not here: {}",
+            file.display(),
+            signature.unknown_calls.join(", ")
+        );
+    }
+    if let Some(reason) = too_large(signature) {
+        bail!("{} cannot be run: {reason}", file.display());
+    }
+    Ok(())
+}
+
 /// Which of two programs is faster.
 fn compare(
     context: &Context,
@@ -174,7 +183,7 @@ fn compare(
         bail!("{} and {} do not take the same inputs", names[0], names[1]);
     }
     let progress = context.progress();
-    progress.doing("running both in turn");
+    progress.doing(&format!("running both in turn, {seconds:.0} s at most"));
     let patience = Duration::from_secs_f64(seconds);
     let measured = compare_speed(first, &mut second, inputs, patience, &|| false)?;
     drop(progress);
