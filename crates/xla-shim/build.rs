@@ -5,13 +5,14 @@ use std::{env, path::PathBuf};
 /// The pinned engine; `tools/setup.py` fetches the wheel of the same version.
 const ENGINE: &str = "xla-tf-2.21.0";
 
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "cc/module.cc",
     "cc/signature.cc",
     "cc/identity.cc",
     "cc/passes.cc",
     "cc/pipeline.cc",
     "cc/promote.cc",
+    "cc/reduce.cc",
     "cc/unknown_calls.cc",
     "cc/execute.cc",
 ];

@@ -298,8 +298,8 @@ impl Session {
         let request = Request::Print { program, form };
         let reply = match form {
             Form::Text | Form::Binary => self.ask(&request, "printing")?,
-            // Portable forms go through machinery that may start threads or crash.
-            Form::PortableText | Form::PortableBinary => {
+            // Other forms go through machinery that may start threads or crash.
+            Form::PortableText | Form::PortableBinary | Form::Reduced => {
                 self.scratch()?.ask(&request, "converting")?
             }
         };

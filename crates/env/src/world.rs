@@ -111,6 +111,20 @@ impl World {
         })
     }
 
+    /// The same compiler, actions and start for another program, remembered in memory only.
+    pub fn beside(&self, source: Source) -> Result<World, EnvError> {
+        Ok(World {
+            engine: self.engine.clone(),
+            start: self.start,
+            actions: self.actions.clone(),
+            by_pass: self.by_pass.clone(),
+            programs: vec![Program::new(Benchmark::Memory(source))],
+            skipped: Vec::new(),
+            transitions: Transitions::open(&CacheConfig::default(), &identity(&self.engine))?,
+            bases: Mutex::default(),
+        })
+    }
+
     /// The compiler.
     pub fn engine(&self) -> &Engine {
         &self.engine

@@ -24,6 +24,7 @@ mod overhead;
 mod pass_table;
 mod power;
 mod recheck;
+mod reduced;
 mod referee;
 mod rows;
 mod search;
@@ -82,6 +83,7 @@ enum Command {
     /// Whether orders in files compute what they should.
     Recheck(recheck::Args),
     Power(power::Args),
+    Reduced(reduced::Args),
     Soundness(soundness::Args),
     /// One policy out of several.
     Ensemble(ensemble::Args),
@@ -115,6 +117,7 @@ fn main() -> Result<()> {
         Command::LateCopies(args) => late_copies::run(args),
         Command::Recheck(args) => recheck::run(args),
         Command::Power(args) => power::run(args),
+        Command::Reduced(args) => reduced::run(args),
         Command::Soundness(args) => soundness::run(args),
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),

@@ -35,9 +35,6 @@ use crate::{
 /// run too.
 const PROVING: f64 = 0.2;
 
-/// By which share of the time a proof may end late.
-const GRACE: f64 = 0.1;
-
 /// How many plans are changed and sent through the pipeline again where memory is the objective and the
 /// time is not limited.
 const CHANGED: usize = 64;
@@ -125,22 +122,22 @@ pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer,
 type Chosen = Option<(Proven, Option<Timing>)>;
 
 /// A search that is under way.
-struct Run<'a> {
-    judge: &'a Judge,
-    task: &'a Task,
+pub(crate) struct Run<'a> {
+    pub(crate) judge: &'a Judge,
+    pub(crate) task: &'a Task,
     /// How much it may take.
-    budget: Budget,
-    watch: &'a dyn Watch,
-    clock: Clock,
+    pub(crate) budget: Budget,
+    pub(crate) watch: &'a dyn Watch,
+    pub(crate) clock: Clock,
     /// About how long it takes to prove a plan.
-    proving: Duration,
-    options: Options,
+    pub(crate) proving: Duration,
+    pub(crate) options: Options,
     /// On which inputs the program runs, or why it does not.
-    inputs: Result<InputSet, String>,
+    pub(crate) inputs: Result<InputSet, String>,
     /// What comes of the default, with its times where they were measured.
-    default: Figures,
+    pub(crate) default: Figures,
     /// Candidates that were dropped, with the reason.
-    dropped: Vec<String>,
+    pub(crate) dropped: Vec<String>,
 }
 
 impl Run<'_> {
@@ -158,12 +155,12 @@ impl Run<'_> {
         }
     }
 
-    fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.task.stop.load(Ordering::Relaxed)
     }
 
     /// Whether it would be too late after so many plans are judged.
-    fn is_late(&self, until: Option<Instant>, plans: u32) -> bool {
+    pub(crate) fn is_late(&self, until: Option<Instant>, plans: u32) -> bool {
         until.is_some_and(|until| Instant::now() + self.judge.judging() * plans > until)
     }
 
@@ -173,7 +170,7 @@ impl Run<'_> {
     }
 
     /// Searches for orders, for some share of the time that is left.
-    fn look(&self, method: Method, share: f64) -> Result<Looked, OptimizeError> {
+    pub(crate) fn look(&self, method: Method, share: f64) -> Result<Looked, OptimizeError> {
         let Run { judge, task, .. } = self;
         let mut first: Vec<Vec<PassId>> = Vec::new();
         first.extend(task.known.iter().map(|plan| plan.passes.clone()));
@@ -211,56 +208,8 @@ impl Run<'_> {
         look(judge, &looking, self.watch)
     }
 
-    /// The best answer that is proven within the time: first where the policy and orders that did well
-    /// elsewhere lead, so that there is something early; then what a search finds; then the best of that,
-    /// changed a little, by what the pipeline makes of it.
-    fn answer_in_time(mut self) -> Result<Answer, OptimizeError> {
-        let mut best: Option<Proven> = None;
-        let mut judged = Vec::new();
-        if self.clock.left(self.proving).is_zero() {
-            let (needed, total) = (self.proving, self.budget.time.unwrap_or_default());
-            self.dropped.push(format!(
-                "everything: running a result beside the original takes about {:.0} s more, and {:.0} of \
-                 {:.0} s are left; --seconds {:.0} would do",
-                needed.as_secs_f64(),
-                self.clock.left(Duration::ZERO).as_secs_f64(),
-                total.as_secs_f64(),
-                // As much again for searching.
-                2.0 * (self.clock.elapsed() + needed).as_secs_f64(),
-            ));
-        }
-        let mut looked = self.look(Method::Coreset, 0.3)?;
-        self.send(&looked, 0.4, &mut judged)?;
-        // Proving twice has to leave most of the time for searching.
-        if self.proving * 4 < self.clock.left(Duration::ZERO) {
-            best = self.prove_best(&judged, None, Duration::ZERO)?;
-        }
-        if !self.is_stopped() {
-            let more = self.look(self.task.method, 0.5)?;
-            looked = Looked {
-                orders: more.orders,
-                // It begins with the same orders.
-                passes: looked.passes.max(more.passes),
-                time: looked.time + more.time,
-                stopped: more.stopped,
-            };
-            self.send(&looked, 0.4, &mut judged)?;
-            self.change(&looked, &mut judged, usize::MAX, 0.8)?;
-        }
-        let nearest = nearest(&judged);
-        if best.is_none() || !self.is_stopped() {
-            // The last try may begin just before the end.
-            let left = self.clock.left(self.proving).saturating_sub(self.judge.judging() * 2);
-            let shortening = self.task.shortening.min(left);
-            let better = self.prove_best(&judged, best.as_ref(), shortening)?;
-            best = better.or(best);
-        }
-        let (chosen, not_measured) = self.measure_if_wanted(best.map(|best| (best, None)))?;
-        self.answer(&looked, chosen, Vec::new(), nearest, not_measured)
-    }
-
     /// Sends the best orders through the pipeline, for some share of the time that is left.
-    fn send(
+    pub(crate) fn send(
         &mut self,
         looked: &Looked,
         share: f64,
@@ -287,7 +236,7 @@ impl Run<'_> {
     }
 
     /// Changes the best plans a little, by what the pipeline makes of them.
-    fn change(
+    pub(crate) fn change(
         &self,
         looked: &Looked,
         judged: &mut Vec<Judged>,
@@ -323,7 +272,7 @@ impl Run<'_> {
     }
 
     /// The best first.
-    fn sort(&self, judged: &mut [Judged]) {
+    pub(crate) fn sort(&self, judged: &mut [Judged]) {
         let rank = |judged: &Judged| {
             let figures = &judged.figures;
             let value = self.task.objective.value(figures, &self.default);
@@ -335,57 +284,8 @@ impl Run<'_> {
         });
     }
 
-    /// The best of plans that is better than the one that is proven, and can be proven too. Shortened
-    /// first, for so long.
-    fn prove_best(
-        &mut self,
-        judged: &[Judged],
-        than: Option<&Proven>,
-        shortening: Duration,
-    ) -> Result<Option<Proven>, OptimizeError> {
-        let Run { judge, task, watch, .. } = *self;
-        for judged in judged {
-            let value = |judged: &Judged| task.objective.value(&judged.figures, &self.default);
-            if than.is_some_and(|than| value(&than.judged) <= value(judged)) {
-                break;
-            }
-            if !self.is_good(judged) {
-                continue;
-            }
-            // A little late is better than unproven.
-            let grace = self.budget.time.unwrap_or_default().mul_f64(GRACE);
-            let left = self.clock.left(Duration::ZERO);
-            if left.saturating_add(grace) < self.proving {
-                self.dropped.push(format!(
-                    "{}: running it beside the original takes about {:.0} s, and {:.0} s were left \
-                     (--seconds)",
-                    judged.plan,
-                    self.proving.as_secs_f64(),
-                    left.as_secs_f64(),
-                ));
-                break;
-            }
-            let mut judged = judged.clone();
-            if !shortening.is_zero() && !self.is_stopped() {
-                watch.doing("leaving out what can be left out");
-                judged = shorten(judge, judged, shortening)?;
-            }
-            // The same final program was proven already.
-            if let Some(same) =
-                than.filter(|than| than.judged.end.is_some() && than.judged.end == judged.end)
-            {
-                return Ok(Some(Proven { judged, outputs: same.outputs.clone() }));
-            }
-            watch.doing("running the result");
-            if let Some(proven) = self.prove(judged)? {
-                return Ok(Some(proven));
-            }
-        }
-        Ok(None)
-    }
-
     /// Whether a plan is good enough; if only its memory speaks against it, that is noted.
-    fn is_good(&mut self, judged: &Judged) -> bool {
+    pub(crate) fn is_good(&mut self, judged: &Judged) -> bool {
         let (objective, figures) = (&self.task.objective, &judged.figures);
         if !good(objective, figures, &self.default) {
             return false;
@@ -442,7 +342,7 @@ impl Run<'_> {
     }
 
     /// Whether a plan computes the same; a plan that does not is dropped.
-    fn prove(&mut self, judged: Judged) -> Result<Option<Proven>, OptimizeError> {
+    pub(crate) fn prove(&mut self, judged: Judged) -> Result<Option<Proven>, OptimizeError> {
         let outputs = self.judge.compare(&judged.plan, self.options)?;
         let unproven = matches!(outputs.verdict, Verdict::NotComparable { .. });
         if outputs.is_equal() || unproven && self.task.unproven {
@@ -572,7 +472,10 @@ impl Run<'_> {
     }
 
     /// Measures times where they are wanted and not known; why not, if they cannot be had.
-    fn measure_if_wanted(&self, chosen: Chosen) -> Result<(Chosen, Option<String>), OptimizeError> {
+    pub(crate) fn measure_if_wanted(
+        &self,
+        chosen: Chosen,
+    ) -> Result<(Chosen, Option<String>), OptimizeError> {
         let (Some(time), Some((proven, None))) = (self.task.measuring, &chosen) else {
             return Ok((chosen, None));
         };
@@ -591,7 +494,7 @@ impl Run<'_> {
     }
 
     /// Puts everything down in writing.
-    fn answer(
+    pub(crate) fn answer(
         self,
         looked: &Looked,
         chosen: Chosen,
@@ -676,7 +579,7 @@ impl Run<'_> {
 }
 
 /// The figures with the fewest operations.
-fn nearest(judged: &[Judged]) -> Option<Figures> {
+pub(crate) fn nearest(judged: &[Judged]) -> Option<Figures> {
     judged.iter().map(|judged| judged.figures).min_by_key(|figures| figures.operations)
 }
 

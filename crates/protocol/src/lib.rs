@@ -29,7 +29,7 @@ pub use look_out::look_out;
 pub use message::*;
 
 /// Raised when a message changes its meaning or its form; both sides must agree exactly.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;
 
 /// The descriptor on which a freshly started worker finds its socket.
 pub const WORKER_SOCKET_FD: i32 = 3;

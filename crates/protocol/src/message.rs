@@ -535,6 +535,9 @@ pub enum Form {
     PortableText,
     /// A portable binary form, if the compiler has one (StableHLO bytecode).
     PortableBinary,
+    /// The text of a smaller program, in which what repeats (the layers of a model) stands only a few
+    /// times: for looking for orders, not for running.
+    Reduced,
 }
 
 /// How to run the compiler's own pipeline.

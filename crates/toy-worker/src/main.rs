@@ -107,6 +107,7 @@ impl Compiler for Toy {
         match form {
             Form::Text | Form::Binary => Ok(program.to_string().into_bytes()),
             Form::PortableText | Form::PortableBinary => Err(unsupported("portable form")),
+            Form::Reduced => Err(unsupported("reduced programs")),
         }
     }
 }

@@ -482,6 +482,11 @@ std::array<uint64_t, 2> fingerprint(const Module& module) {
   return hasher.value();
 }
 
+std::vector<std::pair<const HloInstruction*, std::array<uint64_t, 2>>> instruction_keys(
+    const HloModule& hlo) {
+  return Look(hlo).keys();
+}
+
 void verify(Module& module) { verify_with(module, Look(*module.hlo)); }
 
 Together look(Module& module, bool cost, bool verdict) {

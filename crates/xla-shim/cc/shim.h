@@ -1,7 +1,8 @@
 // The functions that the Rust side calls, over XLA's own classes. One file of implementation per
 // subject: module.cc (load, print, look at), signature.cc (what a program takes and gives), passes.cc
 // (the pass table), pipeline.cc (what the real CPU compiler does), promote.cc (the same in higher
-// precision), unknown_calls.cc (functions that are not here), execute.cc (compile and run).
+// precision), reduce.cc (the same with fewer layers), unknown_calls.cc (functions that are not here),
+// execute.cc (compile and run).
 //
 // Errors of XLA become C++ exceptions with XLA's text; cxx turns them into Rust errors.
 #pragma once
@@ -11,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rust/cxx.h"
@@ -111,6 +113,9 @@ std::unique_ptr<Promoted> promote(const Module& module, bool decisions, uint64_t
 Owned take_promoted(Promoted& promoted);
 rust::Vec<rust::String> promoted_decisions(const Promoted& promoted);
 
+// reduce.cc
+Owned reduce(const Module& module);
+
 // execute.cc
 std::unique_ptr<Executable> compile(const Module& module, Names disable, bool interpreter,
                                     bool quick);
@@ -132,6 +137,9 @@ inline xla::DebugOptions default_debug_options() {
 int64_t partitions(const xla::HloModule& hlo);
 // Whether a shape has floating point in it of less than the widest type (promote.cc).
 bool can_be_promoted(const xla::Shape& shape);
+// What each instruction is and which shapes it reads, as a hash (identity.cc).
+std::vector<std::pair<const xla::HloInstruction*, std::array<uint64_t, 2>>> instruction_keys(
+    const xla::HloModule& hlo);
 // Calls of functions that are not in this process (unknown_calls.cc).
 bool is_unknown_call(const xla::HloInstruction& call);
 void replace_unknown_calls(xla::HloModule& hlo);

@@ -207,6 +207,10 @@ pub mod ffi {
         fn take_promoted(promoted: Pin<&mut Promoted>) -> UniquePtr<Module>;
         fn promoted_decisions(promoted: &Promoted) -> Vec<String>;
 
+        // reduce.cc
+        /// A smaller program in which what repeats stands a few times.
+        fn reduce(module: &Module) -> Result<UniquePtr<Module>>;
+
         // execute.cc
         fn compile(
             module: &Module,

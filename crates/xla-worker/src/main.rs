@@ -162,6 +162,9 @@ impl Compiler for Xla {
             Form::Binary => xla::print_proto(program).map_err(refused),
             Form::PortableText => xla::print_stablehlo(program, false).map_err(refused),
             Form::PortableBinary => xla::print_stablehlo(program, true).map_err(refused),
+            Form::Reduced => {
+                xla::reduce(program).map(|reduced| xla::print_text(&reduced)).map_err(refused)
+            }
         }
     }
 

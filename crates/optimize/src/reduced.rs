@@ -1,0 +1,29 @@
+//! A smaller program in place of a large one.
+
+use std::sync::Arc;
+
+use xla_gym_engine::{EngineError, Source, protocol::Form};
+
+use crate::{error::OptimizeError, plan::Judge};
+
+/// Where more of the operations stay than this, little time is won.
+const WORTH_IT: f64 = 0.6;
+
+/// The same program with fewer layers, if it has many that are alike. An order does to each layer what
+/// it does to the others, so that what is good for a few is good for all; but it takes a fraction of the
+/// time to find out. What is found has to be judged, and proven, on the whole.
+pub fn reduced(judge: &Judge) -> Result<Option<Judge>, OptimizeError> {
+    let text = match judge.emitted()?.print(Form::Reduced) {
+        Ok(text) => text,
+        Err(error @ EngineError::Interrupted) => return Err(error.into()),
+        Err(_) => return Ok(None),
+    };
+    let name = format!("{} with fewer layers", judge.world.benchmark_name(judge.benchmark));
+    let source = Source { name: name.into(), bytes: text.into() };
+    let world = Arc::new(judge.world.beside(source)?);
+    let operations = world.start_state(0)?.counts.operations;
+    if operations as f64 > judge.initial as f64 * WORTH_IT {
+        return Ok(None);
+    }
+    Judge::new(&world, 0).map(Some)
+}

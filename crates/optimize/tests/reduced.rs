@@ -1,0 +1,91 @@
+//! Programs with fewer layers, on the real compiler.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use xla_gym_data::Library;
+use xla_gym_engine::{
+    Engine, EngineConfig, Source,
+    protocol::{Form, Observe},
+};
+use xla_gym_env::{World, WorldConfig};
+use xla_gym_optimize::{Figure, Judge, Plan, reduced};
+
+fn config() -> WorldConfig {
+    let mut config = WorldConfig::xla().expect("`make build` comes first");
+    config.engine = EngineConfig { quarantine: None, ..config.engine };
+    config
+}
+
+fn judge(benchmark: &str) -> Judge {
+    Judge::new(&Arc::new(World::new(config(), [benchmark]).unwrap()), 0).unwrap()
+}
+
+fn opcodes(judge: &Judge) -> BTreeSet<String> {
+    let start = judge.world.start_state(0).unwrap();
+    let engine = judge.world.engine();
+    engine.name_opcodes(start.opcodes.clone()).map(|(name, _)| name).collect()
+}
+
+/// Twelve layers become two and what is around them; an order does to them what it does to all.
+#[test]
+fn fewer_layers_stand_for_all_of_them() {
+    let whole = judge("hlo-full-v1/gpt2/decode-step-124m");
+    let small = reduced(&whole).unwrap().expect("it has twelve layers");
+    let share = small.initial as f64 / whole.initial as f64;
+    assert!((0.1..0.45).contains(&share), "{} of {} operations", small.initial, whole.initial);
+    assert_eq!(opcodes(&small), opcodes(&whole));
+
+    // Where a plan that does little and one that does much lead, beside XLA's own.
+    let engine = whole.world.engine();
+    let little = engine.passes(["dce"]).unwrap();
+    let much = engine.passes(["algsimp", "reshape-mover", "algsimp", "cse", "dce"]).unwrap();
+    let [little, much] = [little, much].map(Plan::instead);
+    for (figure, near) in [(Figure::Operations, 0.15), (Figure::Legal, 0.15)] {
+        let value = |judge: &Judge, plan: &Plan| {
+            let figures = judge.judge(plan).unwrap().unwrap().figures;
+            figures.get(figure).unwrap() / judge.default_figures.get(figure).unwrap()
+        };
+        let whole = [value(&whole, &little), value(&whole, &much)];
+        let small = [value(&small, &little), value(&small, &much)];
+        assert!(whole[1] < whole[0] && small[1] < small[0], "{figure:?}: {whole:?}, {small:?}");
+        for (whole, small) in whole.into_iter().zip(small) {
+            assert!((whole - small).abs() < near * whole, "{figure:?}: {whole}, {small}");
+        }
+    }
+}
+
+/// There is nothing to gain where nothing repeats.
+#[test]
+fn one_layer_stays_as_it_is() {
+    assert!(reduced(&judge("hlo-v1/gpt2/forward-1l")).unwrap().is_none());
+}
+
+/// Loops, tuples, calls, random numbers, roots of all kinds: a reduced program is a program, and
+/// the same each time.
+#[test]
+fn what_is_left_is_a_valid_program() {
+    let engine = Engine::start(config().engine).unwrap();
+    let library = Library::hlo_v1().unwrap();
+    let (mut tried, mut refused) = (0, 0);
+    for graph in
+        library.manifest().graphs.iter().filter(|graph| graph.counts.instructions < 1500).step_by(9)
+    {
+        let mut session = engine.load(&library.source(graph).unwrap()).unwrap();
+        let Ok(text) = session.print(Form::Reduced) else {
+            // Those for several devices.
+            refused += 1;
+            continue;
+        };
+        tried += 1;
+        assert!(text == session.print(Form::Reduced).unwrap(), "{}: not the same twice", graph.id);
+        let source = Source { name: graph.id.as_str().into(), bytes: text.into() };
+        // Loading refuses what XLA's verifier refuses.
+        let mut small =
+            engine.load(&source).unwrap_or_else(|error| panic!("{}: {error}", graph.id));
+        let counts = small.observe(Observe::COUNTS).unwrap();
+        let counts = counts.counts.unwrap();
+        assert!(counts.operations <= graph.counts.operations, "{}", graph.id);
+        assert!(counts.operations > 0, "{}", graph.id);
+    }
+    assert!(tried > 20 && refused < tried / 4, "{tried} tried, {refused} refused");
+}
