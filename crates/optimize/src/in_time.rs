@@ -13,7 +13,7 @@ use crate::{
     error::OptimizeError,
     find::Looked,
     optimize::{Run, nearest},
-    plan::{Judge, Judged, Plan},
+    plan::{Judge, Judged},
     reduced::reduced,
     shorten::shorten,
     task::{Answer, Proven},
@@ -25,10 +25,44 @@ const GRACE: f64 = 0.1;
 /// How many of the plans that are best with fewer layers are tried on the whole, at most.
 const CARRIED_OVER: usize = 16;
 
+/// How many plans have to be tried on both programs before it can be said that they rank differently.
+const ENOUGH_TO_TELL: usize = 5;
+
 /// A program with fewer layers, and the plans that were found for it.
 struct Smaller {
     judge: Judge,
     found: Vec<Judged>,
+    /// Plans that were tried on both: their values there, and on the whole.
+    tried: Vec<(f64, f64)>,
+}
+
+impl Smaller {
+    fn new(judge: Judge) -> Smaller {
+        Smaller { judge, found: Vec::new(), tried: Vec::new() }
+    }
+
+    /// Whether plans rank there about as they do on the whole, as far as one can tell.
+    fn agrees(&self) -> bool {
+        rank_alike(&self.tried)
+    }
+}
+
+/// Whether more pairs are in the same order on both sides than in the opposite one. Few of them say
+/// nothing.
+fn rank_alike(values: &[(f64, f64)]) -> bool {
+    if values.len() < ENOUGH_TO_TELL {
+        return true;
+    }
+    let mut agreement = 0.0;
+    for (index, (a, b)) in values.iter().enumerate() {
+        for (other_a, other_b) in &values[index + 1..] {
+            let [on_a, on_b] = [a - other_a, b - other_b];
+            if on_a != 0.0 && on_b != 0.0 {
+                agreement += (on_a * on_b).signum();
+            }
+        }
+    }
+    agreement >= 0.0
 }
 
 impl Run<'_> {
@@ -48,8 +82,10 @@ impl Run<'_> {
                 2.0 * (self.clock.elapsed() + needed).as_secs_f64(),
             ));
         }
-        let mut smaller = reduced(self.judge)?.map(|judge| Smaller { judge, found: Vec::new() });
+        let mut smaller = reduced(self.judge)?.map(Smaller::new);
         let mut looked = self.find(smaller.as_mut(), Method::Coreset, 0.3, &mut judged)?;
+        // Kernels, most of all, may not go by what a few layers do.
+        smaller = smaller.filter(Smaller::agrees);
         // Proving twice has to leave most of the time for searching.
         if self.proving * 4 < self.clock.left(Duration::ZERO) {
             best = self.prove_best(&judged, None, Duration::ZERO)?;
@@ -87,11 +123,12 @@ impl Run<'_> {
         share: f64,
         judged: &mut Vec<Judged>,
     ) -> Result<Looked, OptimizeError> {
-        let Some(Smaller { judge, found }) = smaller else {
+        let Some(smaller) = smaller else {
             let looked = self.look(method, share)?;
             self.send(&looked, 0.4, judged)?;
             return Ok(looked);
         };
+        let Smaller { judge, found, tried } = smaller;
         let mut run = Run {
             judge,
             default: judge.default_figures,
@@ -106,29 +143,38 @@ impl Run<'_> {
         }
         // What would be no answer there may still be one on the whole.
         found.sort_by_cached_key(|judged| !run.is_good(judged));
-        self.carry_over(found, judged)?;
+        let value = |run: &Run<'_>, judged: &Judged| {
+            run.task.objective.value(&judged.figures, &run.default)
+        };
+        for (there, here) in self.carry_over(found, judged)? {
+            tried.push((value(&run, &there), value(self, &here)));
+            judged.push(here);
+        }
+        // A known plan may be none of the best there.
+        let known = self.task.known.as_ref().map(|known| self.judge.judge(known)).transpose()?;
+        judged.extend(known.and_then(Result::ok));
+        self.sort(judged);
         Ok(looked)
     }
 
-    /// Tries the best plans of a program with fewer layers on the whole.
-    fn carry_over(&self, found: &[Judged], judged: &mut Vec<Judged>) -> Result<(), OptimizeError> {
+    /// Tries the best plans of a program with fewer layers on the whole. What they came to there, and here.
+    fn carry_over(
+        &self,
+        found: &[Judged],
+        judged: &[Judged],
+    ) -> Result<Vec<(Judged, Judged)>, OptimizeError> {
         self.watch.doing("trying the best on the whole program");
         let until = self.clock.after(0.5, self.proving);
-        let plans: Vec<&Plan> = found
-            .iter()
-            .map(|found| &found.plan)
-            .filter(|plan| !judged.iter().any(|other| other.plan == **plan))
-            .take(CARRIED_OVER)
-            .collect();
-        let results = on_all_cores(plans.len(), |index| {
+        let is_new = |found: &&Judged| !judged.iter().any(|other| other.plan == found.plan);
+        let found: Vec<&Judged> = found.iter().filter(is_new).take(CARRIED_OVER).collect();
+        let results = on_all_cores(found.len(), |index| {
             if index > 0 && (self.is_stopped() || self.is_late(until, 1)) {
                 return Ok(None);
             }
-            self.judge.judge(plans[index]).map(Result::ok)
+            self.judge.judge(&found[index].plan).map(Result::ok)
         })?;
-        judged.extend(results.into_iter().flatten());
-        self.sort(judged);
-        Ok(())
+        let pairs = found.into_iter().cloned().zip(results);
+        Ok(pairs.filter_map(|(there, here)| Some((there, here?))).collect())
     }
 
     /// The best of plans that is better than the one that is proven, and can be proven too. Shortened
@@ -178,5 +224,19 @@ impl Run<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_that_rank_the_other_way_round_are_noticed() {
+        let pairs = |b: [f64; 5]| -> Vec<(f64, f64)> { (1..6).map(f64::from).zip(b).collect() };
+        assert!(rank_alike(&pairs([1.0, 2.0, 2.0, 4.0, 3.0])));
+        assert!(!rank_alike(&pairs([5.0, 4.0, 2.0, 3.0, 1.0])));
+        assert!(rank_alike(&pairs([1.0; 5])), "all the same says nothing");
+        assert!(rank_alike(&pairs([5.0, 4.0, 3.0, 2.0, 1.0])[..4]), "few say nothing");
     }
 }
