@@ -82,7 +82,8 @@ impl Run<'_> {
                 2.0 * (self.clock.elapsed() + needed).as_secs_f64(),
             ));
         }
-        let mut smaller = reduced(self.judge)?.map(Smaller::new);
+        let hurried = self.is_stopped() || self.clock.left(self.proving).is_zero();
+        let mut smaller = if hurried { None } else { reduced(self.judge)?.map(Smaller::new) };
         let mut looked = self.find(smaller.as_mut(), Method::Coreset, 0.3, &mut judged)?;
         // Kernels, most of all, may not go by what a few layers do.
         smaller = smaller.filter(Smaller::agrees);

@@ -1,6 +1,13 @@
 //! Programs with fewer layers, on the real compiler.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use xla_gym_data::Library;
 use xla_gym_engine::{
@@ -8,7 +15,12 @@ use xla_gym_engine::{
     protocol::{Form, Observe},
 };
 use xla_gym_env::{World, WorldConfig};
-use xla_gym_optimize::{Figure, Judge, Plan, reduced};
+use xla_gym_optimize::{Figure, Judge, Plan, Task, Watch, optimize, reduced};
+use xla_gym_oracle::Report;
+use xla_gym_search::Budget;
+
+/// Eight narrow layers, which run in no time.
+const DEEP: &str = "hlo-v1/gpt2/forward-8l";
 
 fn config() -> WorldConfig {
     let mut config = WorldConfig::xla().expect("`make build` comes first");
@@ -88,4 +100,40 @@ fn what_is_left_is_a_valid_program() {
         assert!(counts.operations > 0, "{}", graph.id);
     }
     assert!(tried > 20 && refused < tried / 4, "{tried} tried, {refused} refused");
+}
+
+/// The step that comes after a search with fewer layers.
+const ON_THE_WHOLE: &str = "trying the best on the whole program";
+
+/// Ends a search, as Ctrl-C does, at that step.
+struct UntilTheWhole {
+    stop: Arc<AtomicBool>,
+    told: Mutex<Vec<String>>,
+}
+
+impl Watch for UntilTheWhole {
+    fn doing(&self, what: &str) {
+        self.told.lock().unwrap().push(what.to_owned());
+        if what == ON_THE_WHOLE {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Within a time, the search goes by fewer layers; the answer is one for the whole, and proven.
+#[test]
+fn what_is_found_with_fewer_layers_is_tried_and_proven_on_the_whole() {
+    let judge = judge(DEEP);
+    assert!(reduced(&judge).unwrap().is_some());
+    let time = Some(Duration::from_secs(300));
+    let task = Task { budget: Budget { passes: None, time }, ..Task::default() };
+    let watch = UntilTheWhole { stop: task.stop.clone(), told: Mutex::default() };
+    let answer = optimize(&judge, &task, &watch).unwrap();
+    let told = watch.told.into_inner().unwrap();
+    assert!(told.iter().any(|what| what == ON_THE_WHOLE), "{told:?}");
+    assert!(answer.recipe.evidence.outputs.as_ref().is_some_and(Report::is_equal));
+    assert!(answer.figures.legal < answer.default.legal);
+    // It holds on the whole.
+    let again = judge.judge(&answer.plan).unwrap().unwrap();
+    assert_eq!(again.figures.legal, answer.figures.legal);
 }
