@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -43,8 +44,8 @@ pub fn memory_for_running() -> u64 {
 pub struct EngineConfig {
     /// The worker program.
     pub worker: PathBuf,
-    /// Where the worker finds the compiler's library, if not where it was built.
-    pub libraries: Option<PathBuf>,
+    /// Variables of the worker's environment that are set, or removed if None.
+    pub environment: Vec<(OsString, Option<OsString>)>,
     /// Limits of every worker.
     pub limits: Limits,
     /// Where failures are remembered; in memory only if None.
@@ -57,11 +58,12 @@ pub struct EngineConfig {
 }
 
 impl EngineConfig {
-    /// The configuration for the XLA worker, found by [`find_worker`].
-    pub fn xla() -> Result<EngineConfig, EngineError> {
+    /// The configuration for the worker of an engine, found by [`find_worker`], remembering failures
+    /// in the user's state folder.
+    pub fn named(engine: &str) -> Result<EngineConfig, EngineError> {
         Ok(EngineConfig {
             quarantine: state_dir().ok().map(|folder| folder.join("quarantine.jsonl")),
-            ..EngineConfig::new(find_worker("xla")?)
+            ..EngineConfig::new(find_worker(engine)?)
         })
     }
 
@@ -69,7 +71,7 @@ impl EngineConfig {
     pub fn new(worker: PathBuf) -> EngineConfig {
         EngineConfig {
             worker,
-            libraries: None,
+            environment: Vec::new(),
             limits: default_limits(),
             quarantine: None,
             warm_workers: 1,
@@ -133,11 +135,6 @@ impl Engine {
         let engine = Engine { shared: Arc::new(Shared { config, hello, quarantine, workers }) };
         engine.refill()?;
         Ok(engine)
-    }
-
-    /// Starts XLA with the default configuration.
-    pub fn xla() -> Result<Engine, EngineError> {
-        Engine::start(EngineConfig::xla()?)
     }
 
     /// What the compiler says about itself.
@@ -259,7 +256,7 @@ impl Engine {
                 // Reading this format started threads, so this worker can never be forked: have
                 // it write the program in the compiler's own form and give that to another one.
                 Ok(Reply::Loaded { program, .. }) if !converted => {
-                    match worker.call(&Request::Print { program, form: Form::Binary }) {
+                    match worker.call(&Request::Print { program, form: Form::BINARY }) {
                         Ok(Reply::Bytes(own)) => {
                             bytes = own;
                             converted = true;
@@ -306,7 +303,7 @@ fn start_stem(config: &EngineConfig) -> Result<(Worker, Hello), EngineError> {
         |message: String| EngineError::WorkerStart { path: config.worker.clone(), message };
     let mut attempts = ATTEMPTS;
     loop {
-        let mut worker = Worker::start(&config.worker, config.libraries.as_deref(), config.limits)
+        let mut worker = Worker::start(&config.worker, &config.environment, config.limits)
             .map_err(failed)?;
         attempts -= 1;
         match introduce(&mut worker, config.limits) {

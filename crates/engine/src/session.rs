@@ -6,7 +6,7 @@ use std::{
 };
 
 use xla_gym_protocol::{
-    ComputationCounts, Fingerprint, Form, Graph, Observation, Observe, PassId, ProgramId, Reply,
+    Fingerprint, Form, FunctionCounts, Graph, Observation, Observe, PassId, ProgramId, Reply,
     Request, Signature,
 };
 
@@ -274,8 +274,8 @@ impl Session {
         }
     }
 
-    /// Counts per computation.
-    pub fn breakdown(&mut self) -> Result<Vec<ComputationCounts>, EngineError> {
+    /// Counts per function.
+    pub fn breakdown(&mut self) -> Result<Vec<FunctionCounts>, EngineError> {
         let program = self.program;
         match self.ask(&Request::Breakdown { program }, "counting")? {
             Reply::Breakdown(rows) => Ok(rows),
@@ -297,11 +297,9 @@ impl Session {
         let program = self.program;
         let request = Request::Print { program, form };
         let reply = match form {
-            Form::Text | Form::Binary => self.ask(&request, "printing")?,
+            Form::TEXT | Form::BINARY => self.ask(&request, "printing")?,
             // Other forms go through machinery that may start threads or crash.
-            Form::PortableText | Form::PortableBinary | Form::Reduced => {
-                self.scratch()?.ask(&request, "converting")?
-            }
+            Form(_) => self.scratch()?.ask(&request, "converting")?,
         };
         match reply {
             Reply::Bytes(bytes) => Ok(bytes),

@@ -8,11 +8,12 @@ mod faults;
 mod program;
 
 use xla_gym_protocol::{
-    Cost, Counts, Failure, FailureKind, Fingerprint, Form, Observation, Observe, Pass, PassId,
+    Cost, Counts, Failure, FailureKind, Fingerprint, Form, FormSpec, Metric, MetricRole,
+    Observation, Observe, Pass, PassId,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve, unsupported};
 
-use program::{OPCODES, Program};
+use program::{CONST, OPCODES, Program};
 
 /// A pass: whether it changed the program, or why it refuses.
 type Run = fn(&mut Program) -> Result<bool, String>;
@@ -54,7 +55,8 @@ impl Compiler for Toy {
             name: name.to_string(),
             kind: kind.to_string(),
             description: description.to_string(),
-            after_layout: false,
+            base: name.to_string(),
+            is_default_action: *kind == "honest",
             lossy: *kind == "lossy",
         });
         Description {
@@ -62,6 +64,18 @@ impl Compiler for Toy {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             passes: passes.collect(),
             opcodes: OPCODES.map(str::to_owned).to_vec(),
+            counts: vec![
+                Metric::new("lines", "instructions of the program").role(MetricRole::Size),
+                Metric::new("constants", "constants among them"),
+            ],
+            costs: vec![Metric::new("work", "instructions that compute")],
+            counting: 1,
+            forms: vec![FormSpec {
+                name: "toy".to_owned(),
+                description: "the program as text".to_owned(),
+                endings: vec!["toy".to_owned()],
+            }],
+            ..Description::default()
         }
     }
 
@@ -77,13 +91,8 @@ impl Compiler for Toy {
     }
 
     fn observe(&mut self, program: &mut Program, observe: Observe) -> Observation {
-        let counts = Counts {
-            instructions: program.len() as u64,
-            operations: program.len() as u64,
-            inlined: program.len() as u64,
-            computations: 1,
-        };
-        let cost = Cost { flops: program.flops() as f64, ..Cost::default() };
+        let counts = Counts::new(&[program.len() as u64, program.opcodes()[CONST].into()]);
+        let cost = Cost::new(&[program.work() as f64]);
         Observation {
             counts: observe.has(Observe::COUNTS).then_some(counts),
             opcodes: observe.has(Observe::OPCODES).then(|| program.opcodes().to_vec()),
@@ -105,9 +114,9 @@ impl Compiler for Toy {
 
     fn print(&mut self, program: &Program, form: Form) -> Result<Vec<u8>, Failure> {
         match form {
-            Form::Text | Form::Binary => Ok(program.to_string().into_bytes()),
-            Form::PortableText | Form::PortableBinary => Err(unsupported("portable form")),
-            Form::Reduced => Err(unsupported("reduced programs")),
+            // Its text is all that it has.
+            Form::TEXT | Form::BINARY => Ok(program.to_string().into_bytes()),
+            Form(_) => Err(unsupported("form like that")),
         }
     }
 }

@@ -8,6 +8,9 @@ use std::fmt;
 /// In the order of [`Program::opcodes`].
 pub const OPCODES: [&str; 6] = ["input", "const", "add", "mul", "neg", "copy"];
 
+/// Which of them is a constant.
+pub const CONST: usize = 1;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Instruction {
     Input(i64),
@@ -24,7 +27,7 @@ impl Instruction {
     fn opcode(self) -> usize {
         match self {
             Input(_) => 0,
-            Const(_) => 1,
+            Const(_) => CONST,
             Add(..) => 2,
             Mul(..) => 3,
             Neg(_) => 4,
@@ -87,7 +90,7 @@ impl Program {
     }
 
     /// Instructions that compute.
-    pub fn flops(&self) -> usize {
+    pub fn work(&self) -> usize {
         self.lines.iter().filter(|line| matches!(line, Add(..) | Mul(..) | Neg(_))).count()
     }
 

@@ -39,5 +39,6 @@ mod transitions;
 mod writer;
 
 pub use error::TransitionsError;
+pub use export::Names;
 pub use known::{Failure, FailureKind, Outcome, State};
 pub use transitions::{Config, Stats, Transitions};
