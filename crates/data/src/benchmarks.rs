@@ -55,7 +55,7 @@ impl Benchmark {
         }
     }
 
-    /// What XLA's own pipeline makes of it, where the manifest says.
+    /// What the compiler's own pipeline makes of it, where the manifest says.
     pub fn baseline(&self) -> Option<&'static Baseline> {
         match self {
             Benchmark::Graph(graph) => graph.default.as_ref().ok(),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use xla_gym_arrays::{BLOCK, bytes_of};
 use xla_gym_engine::{
     EngineError, Session,
-    protocol::{Cost, Executor, FailureKind, InputSet, Observe, Signature},
+    protocol::{Cost, Executor, FailureKind, Hello, InputSet, MetricRole, Observe, Signature},
 };
 
 use crate::{
@@ -361,8 +361,10 @@ impl Known {
         without: &[String],
     ) -> Result<Known, EngineError> {
         let cost = session.observe(Observe::COST)?.cost.and_then(Result::ok);
+        let engine = session.engine().clone();
+        let hello = engine.hello();
         let expected = match &cost {
-            Some(cost) if signature.interpretable => interpreter_seconds(cost),
+            Some(cost) if signature.interpretable => interpreter_seconds(hello, cost),
             _ => f64::INFINITY,
         };
         let executor = match options.reference {
@@ -370,8 +372,8 @@ impl Known {
             ReferenceKind::Auto if expected <= INSTEAD_OF_COMPILING => Executor::Interpreter,
             _ => Executor::Compiled,
         };
-        let large = is_large(signature, cost.as_ref());
-        let work = work(cost.as_ref()).unwrap_or(f64::INFINITY);
+        let large = is_large(signature, hello, cost.as_ref());
+        let work = work(hello, cost.as_ref()).unwrap_or(f64::INFINITY);
         // Whoever asks for the interpreter gets it, however long that takes.
         let asked = [ReferenceKind::Both, ReferenceKind::Interpreter].contains(&options.reference);
         if large && !asked {
@@ -587,13 +589,15 @@ impl Known {
 }
 
 /// Whether a program has so much to do that only few runs of it can be had.
-pub fn is_large(signature: &Signature, cost: Option<&Cost>) -> bool {
-    work(cost).is_some_and(|work| work > LARGE_WORK) || io_bytes(signature) > LARGE_BYTES
+pub fn is_large(signature: &Signature, hello: &Hello, cost: Option<&Cost>) -> bool {
+    work(hello, cost).is_some_and(|work| work > LARGE_WORK) || io_bytes(signature) > LARGE_BYTES
 }
 
 /// Operations and bytes of a run.
-fn work(cost: Option<&Cost>) -> Option<f64> {
-    cost.map(|cost| cost.flops + cost.bytes_accessed).filter(|work| work.is_finite())
+fn work(hello: &Hello, cost: Option<&Cost>) -> Option<f64> {
+    let of = |cost, role| hello.cost_of(cost, role);
+    cost.map(|cost| of(cost, MetricRole::Arithmetic) + of(cost, MetricRole::Traffic))
+        .filter(|work| work.is_finite())
 }
 
 /// Bytes of all inputs and outputs.
@@ -604,6 +608,7 @@ pub fn io_bytes(signature: &Signature) -> u64 {
 }
 
 /// About how long the interpreter takes: it visits every element one by one.
-pub fn interpreter_seconds(cost: &Cost) -> f64 {
-    cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7
+pub fn interpreter_seconds(hello: &Hello, cost: &Cost) -> f64 {
+    let of = |role| hello.cost_of(cost, role);
+    of(MetricRole::Traffic) / 4e7 + of(MetricRole::Transcendental) / 2e7
 }

@@ -263,6 +263,8 @@ pub struct Hello {
     pub counts: Vec<Metric>,
     /// What [`Observation::cost`] holds, in order.
     pub costs: Vec<Metric>,
+    /// What [`PipelineReport::finals`] holds, in order: what is known only at the end of a pipeline.
+    pub finals: Vec<Metric>,
     /// Raised whenever counts or costs come out differently for the same program: what was
     /// remembered under another number means something else.
     pub counting: u32,
@@ -291,6 +293,12 @@ impl Hello {
     /// The position of the count with a role.
     pub fn role(&self, role: MetricRole) -> Option<usize> {
         self.counts.iter().position(|metric| metric.role == role)
+    }
+
+    /// What a program costs of one kind, zero where the worker does not estimate it.
+    pub fn cost_of(&self, cost: &Cost, role: MetricRole) -> f64 {
+        let kind = self.costs.iter().zip(&cost[..]).filter(|(metric, _)| metric.role == role);
+        kind.map(|(_, value)| value).sum()
     }
 
     /// The name of the primary metric.
@@ -586,8 +594,8 @@ pub struct PipelineReport {
     pub nanos: u64,
     /// For each of [`PipelineSpec::stages`], what was asked for, if it was reached.
     pub stages: Vec<Option<StageReport>>,
-    /// What the program at the end needs beside inputs and outputs, if the compiler says.
-    pub memory: Option<Needs>,
+    /// What is known only at the end, for each of [`Hello::finals`], if the compiler says.
+    pub finals: Option<Cost>,
 }
 
 impl PipelineReport {
@@ -602,17 +610,10 @@ impl PipelineReport {
 pub struct StageReport {
     /// As asked for.
     pub observation: Observation,
+    /// How many of [`PipelineReport::passes`] had run.
+    pub passes: u32,
     /// The state as a program, if kept.
     pub program: Option<ProgramId>,
-}
-
-/// What a program needs beside inputs and outputs, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Needs {
-    /// For intermediate values.
-    pub temporaries: u64,
-    /// For constants.
-    pub constants: u64,
 }
 
 /// One pass that the compiler's own pipeline ran.

@@ -30,6 +30,12 @@ pub enum MetricRole {
     Functions,
     /// The primary metric if every call were replaced by a copy of what it calls.
     Expanded,
+    /// Arithmetic operations of a run.
+    Arithmetic,
+    /// Evaluations of transcendental functions in a run.
+    Transcendental,
+    /// Bytes that a run reads and writes.
+    Traffic,
 }
 
 impl Metric {

@@ -21,6 +21,8 @@ pub struct Description {
     pub counts: Vec<Metric>,
     /// What [`Observation::cost`] holds.
     pub costs: Vec<Metric>,
+    /// What is known only at the end of a pipeline: [`PipelineReport::finals`].
+    pub finals: Vec<Metric>,
     /// Raised whenever counts or costs come out differently for the same program.
     pub counting: u32,
     /// What a node of a [`Graph`] says of itself.

@@ -326,6 +326,7 @@ impl<C: Compiler> Server<C> {
             opcodes: about.opcodes,
             counts: about.counts,
             costs: about.costs,
+            finals: about.finals,
             counting: about.counting,
             node_features: about.node_features,
             forms: about.forms,

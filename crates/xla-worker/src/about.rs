@@ -16,6 +16,9 @@ pub const STABLEHLO_TEXT: Form = Form(2);
 pub const STABLEHLO_BYTECODE: Form = Form(3);
 pub const FEWER_LAYERS: Form = Form(4);
 
+/// The pass before which the first stage of the pipeline lies.
+pub const LAYOUT_ASSIGNMENT: &str = "layout-assignment";
+
 /// What is said of a node of a graph.
 const NODE_FEATURES: [&str; 5] = ["opcode", "dtype", "rank", "computation", "elements"];
 
@@ -27,6 +30,10 @@ pub fn description() -> Description {
         opcodes: xla::opcode_names(),
         counts: counts(),
         costs: costs(),
+        finals: vec![
+            Metric::new("temporaries", "memory for intermediate values").unit("bytes"),
+            Metric::new("constants", "memory for constants").unit("bytes"),
+        ],
         counting: COUNTING,
         node_features: NODE_FEATURES.map(str::to_owned).to_vec(),
         forms: forms(),
@@ -74,9 +81,10 @@ fn counts() -> Vec<Metric> {
 
 fn costs() -> Vec<Metric> {
     vec![
-        Metric::new("flops", "floating-point operations"),
-        Metric::new("transcendentals", "evaluations of transcendental functions"),
-        Metric::new("bytes_accessed", "bytes read and written").unit("bytes"),
+        Metric::new("flops", "floating-point operations").role(MetricRole::Arithmetic),
+        Metric::new("transcendentals", "evaluations of transcendental functions")
+            .role(MetricRole::Transcendental),
+        Metric::new("bytes_accessed", "bytes read and written").unit("bytes").role(MetricRole::Traffic),
     ]
 }
 

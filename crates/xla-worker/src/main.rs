@@ -12,7 +12,7 @@ mod warm_up;
 
 use xla_gym_protocol::{
     Alias, Array, ArraySpec, CompileOptions, Cost, Counts, Executor, Failure, FailureKind,
-    Fingerprint, Form, FunctionCounts, Graph, GraphEdge, MemoryEstimate, Needs, Observation,
+    Fingerprint, Form, FunctionCounts, Graph, GraphEdge, MemoryEstimate, Observation,
     Observe, PassId, PipelineOptions, PipelinePass, PipelineReport, Role, Signature, StageReport,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve};
@@ -205,7 +205,7 @@ impl Compiler for Xla {
             COUNTING_THREADS,
         )
         .map_err(refused)?;
-        let passes = xla::pipeline_passes(&run)
+        let passes: Vec<PipelinePass> = xla::pipeline_passes(&run)
             .into_iter()
             .map(|pass| PipelinePass {
                 pipeline: pass.pipeline,
@@ -215,21 +215,24 @@ impl Compiler for Xla {
             .collect();
         let nanos = xla::pipeline_nanos(&run);
         let bytes = (xla::pipeline_temporaries(&run), xla::pipeline_constants(&run));
-        let memory = match (u64::try_from(bytes.0), u64::try_from(bytes.1)) {
-            (Ok(temporaries), Ok(constants)) => Some(Needs { temporaries, constants }),
-            _ => None,
-        };
+        // In the order of `about`'s finals; negative where XLA does not say.
+        let known = bytes.0 >= 0 && bytes.1 >= 0;
+        let finals = known.then(|| Cost::new(&[bytes.0 as f64, bytes.1 as f64]));
+        let legal_after =
+            passes.iter().position(|pass| pass.pass == about::LAYOUT_ASSIGNMENT);
+        let ran = [legal_after.unwrap_or(passes.len()), passes.len()];
         let legal = dump.as_ref().map(|_| xla::take_middle(run.pin_mut()));
         let end = Some(xla::take_end(run.pin_mut())).filter(|end| !end.is_null());
         let mut programs = vec![legal, end];
         let stages = programs
             .iter_mut()
-            .map(|program| {
+            .zip(ran)
+            .map(|(program, ran)| {
                 let observation = self.observe(program.as_mut()?, observe);
-                Some(StageReport { observation, program: None })
+                Some(StageReport { observation, passes: ran as u32, program: None })
             })
             .collect();
-        Ok((PipelineReport { passes, nanos, stages, memory }, programs))
+        Ok((PipelineReport { passes, nanos, stages, finals }, programs))
     }
 
     fn signature(&mut self, program: &Self::Program) -> Result<Signature, Failure> {

@@ -1,7 +1,8 @@
 //! Which passes of XLA's pipeline can be left out, by trial.
 
 use serde::Deserialize;
-use xla_gym_score::OPTIONAL;
+
+use crate::roles::OPTIONAL;
 
 /// What was tried on training graphs: `xla-gym-lab optional`.
 const TRIALS: &str = include_str!("../../../data/optional-passes.json");

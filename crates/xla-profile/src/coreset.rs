@@ -1,7 +1,6 @@
 //! Orders that did well on other programs.
 
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::{Engine, protocol::PassId};
 
 /// The committed set, made by `xla-gym-lab coreset` from training graphs alone.
 const COMMITTED: &str = include_str!("../../../data/coreset.json");
@@ -32,25 +31,23 @@ pub struct Covering {
     pub outputs: Option<String>,
 }
 
-/// The orders of the committed set that this engine knows. With another compiler there may be
-/// none.
-pub fn coreset(engine: &Engine) -> Vec<Vec<PassId>> {
+/// The orders of the committed set.
+pub fn coreset() -> Vec<Vec<String>> {
     let coreset: Coreset = serde_json::from_str(COMMITTED).unwrap_or_default();
-    let known =
-        |covering: &Covering| engine.passes(covering.passes.iter().map(String::as_str)).ok();
-    coreset.orders.iter().filter_map(known).collect()
+    coreset.orders.into_iter().map(|order| order.passes).collect()
 }
 
 /// The same for programs with convolutions: each order also with the simplifier that leaves their
 /// operands where they are. The others swap them where the reversed kernel is cheaper, and the back
 /// end then transposes them back, which costs more than was won.
-pub fn for_convolutions(engine: &Engine, orders: &[Vec<PassId>]) -> Vec<Vec<PassId>> {
-    let Ok(keep) = engine.pass("algsimp:keep-convolutions") else { return orders.to_vec() };
-    let simplifies = |pass: PassId| engine.pass_name(pass).starts_with("algsimp");
+pub fn for_convolutions(orders: &[Vec<String>]) -> Vec<Vec<String>> {
+    let keep = |pass: &String| match pass.starts_with("algsimp") {
+        true => "algsimp:keep-convolutions".to_owned(),
+        false => pass.clone(),
+    };
     let mut all = Vec::new();
     for order in orders {
-        let kept: Vec<PassId> =
-            order.iter().map(|&pass| if simplifies(pass) { keep } else { pass }).collect();
+        let kept: Vec<String> = order.iter().map(keep).collect();
         if !all.contains(&kept) {
             all.push(kept);
         }

@@ -1,11 +1,8 @@
-//! Which of XLA's passes optimise, which can be left out, which normalise.
-
-use xla_gym_engine::{EngineError, Session};
-use xla_gym_oracle::{Options, Reference};
+//! Which of XLA's passes optimize, which can be left out, which normalize.
 
 /// Passes of XLA's CPU pipeline, before layout assignment, that make a program smaller or
 /// cheaper. All others there make it acceptable to the back end.
-pub const OPTIMISATION: &[&str] = &[
+pub const OPTIMIZATION: &[&str] = &[
     "algsimp",
     "batch-dot-simplification",
     "call-inliner",
@@ -53,17 +50,11 @@ pub fn optional() -> Vec<String> {
     OPTIONAL.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// What a program computes, for others to be compared with. Compiled as XLA does it, and once more
-/// without its optional passes.
-pub fn reference(session: &mut Session, options: Options) -> Result<Reference, EngineError> {
-    Reference::new(session, options, &optional())
-}
-
-/// A start state normalised by these passes is one on which other orders rarely crash.
-pub const NORMALISING: &[&str] =
+/// A start state normalized by these passes is one on which other orders rarely crash.
+pub const NORMALIZING: &[&str] =
     &["batched_gather_scatter_normalizer", "dot_decomposer", "call-inliner", "dce"];
 
-/// Whether a pass of XLA's pipeline optimises.
-pub fn is_optimisation(pass: &str) -> bool {
-    OPTIMISATION.contains(&pass)
+/// Whether a pass of XLA's pipeline optimizes.
+pub fn is_optimization(pass: &str) -> bool {
+    OPTIMIZATION.contains(&pass)
 }
