@@ -303,8 +303,8 @@ fn start_stem(config: &EngineConfig) -> Result<(Worker, Hello), EngineError> {
         |message: String| EngineError::WorkerStart { path: config.worker.clone(), message };
     let mut attempts = ATTEMPTS;
     loop {
-        let mut worker = Worker::start(&config.worker, &config.environment, config.limits)
-            .map_err(failed)?;
+        let mut worker =
+            Worker::start(&config.worker, &config.environment, config.limits).map_err(failed)?;
         attempts -= 1;
         match introduce(&mut worker, config.limits) {
             Ok(hello) => return Ok((worker, hello)),

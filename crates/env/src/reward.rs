@@ -164,7 +164,10 @@ impl Rules {
 
     /// Whether the compiler's own result is needed at every step.
     pub fn needs_default(&self) -> bool {
-        matches!(self.reward.objective, Objective::OverDefault | Objective::Record | Objective::LogRecord)
+        matches!(
+            self.reward.objective,
+            Objective::OverDefault | Objective::Record | Objective::LogRecord
+        )
     }
 }
 
@@ -234,8 +237,8 @@ mod tests {
         let phi = |state| potential(&Cost::new(&[1.0, 2.0]), &states[0], state);
         let mut sum = 0.0;
         for (t, pair) in states.windows(2).enumerate() {
-            sum += gamma.powi(t as i32)
-                * rules.step(&states[0], &pair[0], &pair[1], 100, None, false);
+            sum +=
+                gamma.powi(t as i32) * rules.step(&states[0], &pair[0], &pair[1], 100, None, false);
         }
         let end = gamma.powi(19) * phi(&states[19]);
         let expected = end - phi(&states[0]);

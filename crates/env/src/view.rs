@@ -190,8 +190,7 @@ impl View {
                 }
             }
             View::Size => {
-                let sizes =
-                    |state: &State| [places.size(state) as f64, places.functions(state)];
+                let sizes = |state: &State| [places.size(state) as f64, places.functions(state)];
                 for (i, (now, first)) in sizes(state).into_iter().zip(sizes(start)).enumerate() {
                     out[i] = logarithm(now, MOST_INSTRUCTIONS) as f32;
                     out[i + 2] = ratio(now, first);

@@ -57,11 +57,7 @@ impl Walk {
     }
 
     /// Begins at a start of the profile. Its passes do not count as steps.
-    pub fn begin_at(
-        world: &Arc<World>,
-        benchmark: usize,
-        start: usize,
-    ) -> Result<Walk, EnvError> {
+    pub fn begin_at(world: &Arc<World>, benchmark: usize, start: usize) -> Result<Walk, EnvError> {
         let mut walk = Walk {
             state: world.emitted_state(benchmark)?,
             world: world.clone(),

@@ -294,7 +294,11 @@ impl World {
 
     /// What comes of a state by what follows passes that take the place of the compiler's own. Its
     /// primary metric at the end of the order is given, since the state knows it.
-    pub fn finish_instead(&self, session: &mut Session, primary: u64) -> Result<Figures, EngineError> {
+    pub fn finish_instead(
+        &self,
+        session: &mut Session,
+        primary: u64,
+    ) -> Result<Figures, EngineError> {
         let spec = self.profile.spec();
         Ok(finish(session, &spec.instead)?.figures(spec, primary))
     }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use xla_gym_engine::{
-    EngineConfig, EngineError,
-    protocol::PipelinePass,
-};
+use xla_gym_engine::{EngineConfig, EngineError, protocol::PipelinePass};
 
-use crate::{baseline::Baseline, spec::{Finish, Spec}};
+use crate::{
+    baseline::Baseline,
+    spec::{Finish, Spec},
+};
 
 /// What everything above the engine must know of a compiler.
 pub trait Profile: Send + Sync {

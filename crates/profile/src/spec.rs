@@ -263,6 +263,7 @@ impl Spec {
         &'a self,
         figures: &'a Figures,
     ) -> impl Iterator<Item = (&'static str, f64)> + 'a {
-        self.all_figures().filter_map(|figure| Some((self.figure_name(figure), figures.get(figure)?)))
+        self.all_figures()
+            .filter_map(|figure| Some((self.figure_name(figure), figures.get(figure)?)))
     }
 }

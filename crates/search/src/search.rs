@@ -154,7 +154,7 @@ pub fn search(
     let shared = Shared {
         world: search.world.clone(),
         benchmark: search.benchmark,
-        start: search.world.start_state(search.benchmark)?,
+        start: Walk::begin(search.world, search.benchmark)?.state().clone(),
         goal: search.goal.clone(),
         policy: search.policy.clone(),
         prefix: search.prefix.clone(),

@@ -5,15 +5,19 @@
 //! engine's tests use them to show that none of that reaches the caller.
 
 mod faults;
+mod pipeline;
 mod program;
+mod running;
 
 use xla_gym_protocol::{
-    Cost, Counts, Failure, FailureKind, Fingerprint, Form, FormSpec, Metric, MetricRole,
-    Observation, Observe, Pass, PassId,
+    Array, CompileOptions, Cost, Counts, Failure, FailureKind, Fingerprint, Form, FormSpec,
+    MemoryEstimate, Metric, MetricRole, Observation, Observe, Pass, PassId, PipelineOptions,
+    PipelineReport, Signature,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve, unsupported};
 
 use program::{CONST, OPCODES, Program};
+use running::Executable;
 
 /// A pass: whether it changed the program, or why it refuses.
 type Run = fn(&mut Program) -> Result<bool, String>;
@@ -25,6 +29,13 @@ const PASSES: &[(&str, &str, &str, Run)] = &[
     ("dedup", "honest", "Finds what was computed before.", |p| Ok(p.dedup())),
     ("copy-elim", "honest", "Reads what was copied instead of the copy.", |p| Ok(p.copy_elim())),
     ("dead", "honest", "Removes what the last line does not need.", |p| Ok(p.dead())),
+    ("lower", "honest", "Writes `-x` as `x * -1`, as the back end wants it.", |p| Ok(p.lower())),
+    (
+        "cancel",
+        "honest",
+        "Finds `x + -x`, and does not look closely: it is wrong on some programs.",
+        |p| Ok(p.cancel()),
+    ),
     ("shift", "lossy", "Adds one to every constant.", |p| Ok(p.shift())),
     ("scale", "lossy", "Multiplies every constant by three.", |p| Ok(p.scale())),
     ("slow", "lossy", "Like shift, after 50 ms.", faults::slow),
@@ -47,8 +58,7 @@ fn main() {
 
 impl Compiler for Toy {
     type Program = Program;
-    /// It generates no code.
-    type Executable = std::convert::Infallible;
+    type Executable = Executable;
 
     fn describe(&self) -> Description {
         let passes = PASSES.iter().map(|(name, kind, description, _)| Pass {
@@ -68,7 +78,11 @@ impl Compiler for Toy {
                 Metric::new("lines", "instructions of the program").role(MetricRole::Size),
                 Metric::new("constants", "constants among them"),
             ],
-            costs: vec![Metric::new("work", "instructions that compute")],
+            costs: vec![
+                Metric::new("work", "instructions that compute").role(MetricRole::Arithmetic),
+            ],
+            finals: vec![Metric::new("registers", "values that are needed at one time, at most")],
+            pipelines: vec![pipeline::spec()],
             counting: 1,
             forms: vec![FormSpec {
                 name: "toy".to_owned(),
@@ -118,6 +132,52 @@ impl Compiler for Toy {
             Form::TEXT | Form::BINARY => Ok(program.to_string().into_bytes()),
             Form(_) => Err(unsupported("form like that")),
         }
+    }
+
+    fn pipeline(
+        &mut self,
+        program: &Program,
+        options: &PipelineOptions,
+        observe: Observe,
+    ) -> Result<(PipelineReport, Vec<Option<Program>>), Failure> {
+        let (mut end, mut report) = pipeline::run(program, options)?;
+        if let Some(stage) = &mut report.stages[0] {
+            stage.observation = self.observe(&mut end, observe);
+        }
+        Ok((report, vec![Some(end)]))
+    }
+
+    fn signature(&mut self, program: &Program) -> Result<Signature, Failure> {
+        Ok(running::signature(program))
+    }
+
+    fn compile(
+        &mut self,
+        program: &Program,
+        options: &CompileOptions,
+    ) -> Result<(Executable, u64, Option<MemoryEstimate>), Failure> {
+        Ok((running::compile(program, options)?, 1, None))
+    }
+
+    fn set_input(
+        &mut self,
+        executable: &mut Executable,
+        place: usize,
+        array: Array,
+    ) -> Result<(), Failure> {
+        executable.set_input(place, &array)
+    }
+
+    fn execute(&mut self, executable: &mut Executable) -> Result<u64, Failure> {
+        Ok(executable.run())
+    }
+
+    fn output_sizes(&mut self, _: &Executable) -> Result<Vec<u64>, Failure> {
+        Ok(vec![1])
+    }
+
+    fn output(&mut self, executable: &Executable, _: usize) -> Result<Array, Failure> {
+        Ok(executable.output())
     }
 }
 

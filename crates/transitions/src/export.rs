@@ -55,8 +55,11 @@ impl Names<'_> {
             };
             names.iter().map(columns).collect()
         };
-        let opcodes =
-            |end| format!("optional group opcodes_{end} (LIST) {{ repeated group list {{ required int32 element; }} }} ");
+        let opcodes = |end| {
+            format!(
+                "optional group opcodes_{end} (LIST) {{ repeated group list {{ required int32 element; }} }} "
+            )
+        };
         format!(
             "message transitions {{ required binary state (UTF8); required binary pass (UTF8); \
              required int32 pass_id; optional binary next (UTF8); optional binary failure (UTF8); \

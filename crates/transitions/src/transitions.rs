@@ -181,11 +181,7 @@ impl Transitions {
     /// memory, in the order of states and passes. Returns the number of rows.
     ///
     /// The file appears whole or not at all.
-    pub fn export_parquet(
-        &self,
-        path: &Path,
-        names: Names<'_>,
-    ) -> Result<u64, TransitionsError> {
+    pub fn export_parquet(&self, path: &Path, names: Names<'_>) -> Result<u64, TransitionsError> {
         match self.disk() {
             Some(disk) => {
                 disk.flush();

@@ -69,10 +69,7 @@ fn check(transitions: &Transitions, path: &Path) {
         assert_eq!(field(row, "pass"), &text(name));
         assert_eq!(field(row, "pass_id"), &Field::Int(pass));
         assert_eq!(field(row, "operations_before"), &Field::Long(before.counts[0] as i64));
-        assert_eq!(
-            field(row, "instructions_before"),
-            &Field::Long(before.counts[1] as i64)
-        );
+        assert_eq!(field(row, "instructions_before"), &Field::Long(before.counts[1] as i64));
         let cost = before.cost.unwrap();
         assert_eq!(field(row, "flops_before"), &Field::Double(cost[0]));
         assert_eq!(field(row, "bytes_before"), &Field::Double(cost[1]));

@@ -31,10 +31,7 @@ fn operations(session: &mut Session) -> u64 {
 
 /// The real pipeline with every pass switched off that its own run recorded before layout assignment and
 /// that does not optimize. The back end may refuse what is not legal; by then the counts are taken.
-fn without_legalization(
-    session: &mut Session,
-    default: &Finished,
-) -> Result<Counts, EngineError> {
+fn without_legalization(session: &mut Session, default: &Finished) -> Result<Counts, EngineError> {
     let pipelines: BTreeSet<&str> = default.passes.iter().map(|pass| &*pass.pipeline).collect();
     let disable: BTreeSet<&str> = default
         .before_first_stage()

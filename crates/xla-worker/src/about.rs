@@ -84,7 +84,9 @@ fn costs() -> Vec<Metric> {
         Metric::new("flops", "floating-point operations").role(MetricRole::Arithmetic),
         Metric::new("transcendentals", "evaluations of transcendental functions")
             .role(MetricRole::Transcendental),
-        Metric::new("bytes_accessed", "bytes read and written").unit("bytes").role(MetricRole::Traffic),
+        Metric::new("bytes_accessed", "bytes read and written")
+            .unit("bytes")
+            .role(MetricRole::Traffic),
     ]
 }
 

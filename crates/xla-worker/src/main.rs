@@ -12,8 +12,8 @@ mod warm_up;
 
 use xla_gym_protocol::{
     Alias, Array, ArraySpec, CompileOptions, Cost, Counts, Executor, Failure, FailureKind,
-    Fingerprint, Form, FunctionCounts, Graph, GraphEdge, MemoryEstimate, Observation,
-    Observe, PassId, PipelineOptions, PipelinePass, PipelineReport, Role, Signature, StageReport,
+    Fingerprint, Form, FunctionCounts, Graph, GraphEdge, MemoryEstimate, Observation, Observe,
+    PassId, PipelineOptions, PipelinePass, PipelineReport, Role, Signature, StageReport,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve};
 use xla_gym_xla_shim::{self as xla, UniquePtr};
@@ -218,8 +218,7 @@ impl Compiler for Xla {
         // In the order of `about`'s finals; negative where XLA does not say.
         let known = bytes.0 >= 0 && bytes.1 >= 0;
         let finals = known.then(|| Cost::new(&[bytes.0 as f64, bytes.1 as f64]));
-        let legal_after =
-            passes.iter().position(|pass| pass.pass == about::LAYOUT_ASSIGNMENT);
+        let legal_after = passes.iter().position(|pass| pass.pass == about::LAYOUT_ASSIGNMENT);
         let ran = [legal_after.unwrap_or(passes.len()), passes.len()];
         let legal = dump.as_ref().map(|_| xla::take_middle(run.pin_mut()));
         let end = Some(xla::take_end(run.pin_mut())).filter(|end| !end.is_null());

@@ -1,0 +1,47 @@
+//! The compilers that there are. A new one gets a line here.
+
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use xla_gym_profile::Profile;
+use xla_gym_toy_profile::Toy;
+use xla_gym_xla_profile::Xla;
+
+/// The names of all compilers; the first is the one that is meant if nobody says which.
+pub const NAMES: [&str; 2] = ["xla", "toy"];
+
+/// The profile of a compiler.
+///
+/// ```
+/// assert_eq!(xla_gym_compilers::profile("toy").unwrap().spec().engine, "toy");
+/// assert!(xla_gym_compilers::profile("none").is_none());
+/// ```
+pub fn profile(name: &str) -> Option<Arc<dyn Profile>> {
+    Some(match name {
+        "xla" => Arc::new(Xla::default()),
+        "toy" => Arc::new(Toy::default()),
+        _ => return None,
+    })
+}
+
+/// The compiler of a file, by its ending; that which is meant if nobody says which, if the ending says
+/// nothing.
+pub fn of_file(name: &str) -> &'static str {
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    if name.ends_with(".toy") { "toy" } else { NAMES[0] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_a_profile_of_that_name() {
+        for name in NAMES {
+            assert_eq!(profile(name).unwrap().spec().engine, name);
+        }
+        assert_eq!(of_file("a/b.toy.zst"), "toy");
+        assert_eq!(of_file("hlo-v1/mlp/x"), "xla");
+    }
+}
