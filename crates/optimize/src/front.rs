@@ -1,7 +1,9 @@
 //! Results of which none beats another in everything.
 
+use xla_gym_profile::{Figures, Spec};
+
 use crate::{
-    objective::{Figures, Objective},
+    objective::Objective,
     plan::{Judged, Plan},
     task::Proven,
 };
@@ -11,8 +13,13 @@ const MOST: usize = 8;
 
 /// Those of which no other is as good in all figures of the objective and better in one. The
 /// default takes part.
-pub fn front(objective: &Objective, judged: &[Judged], default: &Figures) -> Vec<Judged> {
-    let own = Judged { plan: Plan::default_way(), figures: *default, end: None };
+pub fn front(
+    spec: &Spec,
+    objective: &Objective,
+    judged: &[Judged],
+    default: &Figures,
+) -> Vec<Judged> {
+    let own = Judged { plan: Plan::default_way(spec), figures: *default, end: None };
     // First, so that what is no better is not listed beside it.
     let mut all = vec![own];
     all.extend_from_slice(judged);
@@ -44,12 +51,13 @@ pub fn front(objective: &Objective, judged: &[Judged], default: &Figures) -> Vec
 
 /// Those of a front that are still on it by the figures that they have now.
 pub fn still_on_front(
+    spec: &Spec,
     objective: &Objective,
     proven: Vec<Proven>,
     default: &Figures,
 ) -> Vec<Proven> {
     let judged: Vec<Judged> = proven.iter().map(|proven| proven.judged.clone()).collect();
-    let left = front(objective, &judged, default);
+    let left = front(spec, objective, &judged, default);
     let is_left = |proven: &Proven| left.iter().any(|left| left.plan == proven.judged.plan);
     proven.into_iter().filter(is_left).collect()
 }
@@ -57,18 +65,13 @@ pub fn still_on_front(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xla_gym_profile::{Finish, Profile};
+    use xla_gym_xla_profile::{KERNELS, LEGAL, Xla};
 
     #[test]
     fn what_is_beaten_in_everything_is_not_on_the_front() {
-        let figures = |legal, kernels| Figures {
-            operations: 0,
-            legal,
-            kernels,
-            flops: None,
-            bytes: None,
-            memory: None,
-            run_nanos: None,
-            compile_nanos: None,
+        let figures = |legal: i32, kernels: i32| {
+            Figures::counted(&[0.0, f64::from(legal), f64::from(kernels)].map(Some))
         };
         let judged = |legal, kernels| Judged {
             plan: Plan::default(),
@@ -76,10 +79,12 @@ mod tests {
             end: None,
         };
         let all = [judged(10, 5), judged(9, 6), judged(10, 6), judged(8, 9), judged(9, 6)];
-        let objective: Objective = "legal,kernels".parse().unwrap();
-        let kept = |default| -> Vec<(u64, u64)> {
-            let front = front(&objective, &all, &default);
-            front.iter().map(|judged| (judged.figures.legal, judged.figures.kernels)).collect()
+        let spec = Xla::default().spec().clone();
+        let objective = Objective::parse("legal,kernels", &spec).unwrap();
+        let kept = |default| -> Vec<(i32, i32)> {
+            let value = |judged: &Judged, figure| judged.figures.get(figure).unwrap() as i32;
+            let front = front(&spec, &objective, &all, &default);
+            front.iter().map(|judged| (value(judged, LEGAL), value(judged, KERNELS))).collect()
         };
         assert_eq!(kept(figures(12, 12)), [(8, 9), (9, 6), (10, 5)]);
         assert_eq!(kept(figures(1, 1)), [(1, 1)]);
@@ -87,30 +92,26 @@ mod tests {
 
     #[test]
     fn who_was_fast_only_at_first_leaves_the_front() {
-        let judged = |kernels, run_nanos| Judged {
-            plan: Plan { disabled: vec![format!("{kernels}")], ..Plan::default() },
-            figures: Figures {
-                operations: 0,
-                legal: 0,
-                kernels,
-                flops: None,
-                bytes: None,
-                memory: None,
-                run_nanos: Some(run_nanos),
-                compile_nanos: None,
-            },
-            end: None,
+        let judged = |kernels: i32, run_nanos| {
+            let finish = Finish { pipeline: 0, disabled: vec![format!("{kernels}")] };
+            let figures = Figures::counted(&[0.0, 0.0, f64::from(kernels)].map(Some));
+            Judged {
+                plan: Plan { finish, ..Plan::default() },
+                figures: Figures { run_nanos: Some(run_nanos), ..figures },
+                end: None,
+            }
         };
         let proven = |kernels, run_nanos| Proven {
             judged: judged(kernels, run_nanos),
             outputs: xla_gym_oracle::Report::rejected(String::new()),
         };
-        let objective: Objective = "kernels,run-time".parse().unwrap();
+        let spec = Xla::default().spec().clone();
+        let objective = Objective::parse("kernels,run-time", &spec).unwrap();
         let default = judged(10, 100.0).figures;
         // The second was at 60 in the heats; now the first beats it, and the default the last.
         let measured = vec![proven(8, 90.0), proven(9, 95.0), proven(12, 70.0), proven(13, 100.0)];
-        let left = still_on_front(&objective, measured, &default);
-        let kernels: Vec<u64> = left.iter().map(|proven| proven.judged.figures.kernels).collect();
-        assert_eq!(kernels, [8, 12]);
+        let left = still_on_front(&spec, &objective, measured, &default);
+        let kernels = |proven: &Proven| proven.judged.figures.get(KERNELS);
+        assert_eq!(left.iter().map(kernels).collect::<Vec<_>>(), [Some(8.0), Some(12.0)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Better plans by what the pipeline makes of them.
 //!
-//! A search for orders sees operations and bytes before the pipeline. What comes out of it, and most of
+//! A search for orders sees a program before the pipeline. What comes out of it, and most of
 //! all how much memory the final program needs, is known only afterwards; so the best plans are changed a
 //! little and sent through it again.
 

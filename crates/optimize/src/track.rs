@@ -61,7 +61,7 @@ impl Contestant {
             Err(error @ OptimizeError::Lost(_)) => return Ok(Err(error.to_string())),
             Err(error) => return Err(error),
         };
-        Ok(Ok(Contestant { bytes, disabled: plan.disabled.clone(), order_nanos }))
+        Ok(Ok(Contestant { bytes, disabled: plan.finish.disabled.clone(), order_nanos }))
     }
 
     /// A program as it is.

@@ -18,6 +18,8 @@ pub struct Spec {
     pub guarded: Vec<Figure>,
     /// What decides between results that are equal by the objective, the most important first.
     pub tie_break: Vec<Figure>,
+    /// Figures whose best are worth a run where time is what counts.
+    pub promising: Vec<Figure>,
     /// Bytes that a run needs beside inputs and outputs, which may not grow unsaid.
     pub memory: Option<Figure>,
     /// What is made small if nobody says what.
@@ -208,6 +210,15 @@ impl Spec {
     /// All figures that need no clock.
     pub fn counted_figures(&self) -> impl Iterator<Item = Figure> + use<> {
         (0..self.figures.len()).map(|at| Figure::Counted(at as u8))
+    }
+
+    /// A figure for tables.
+    pub fn label(&self, figure: Figure) -> &'static str {
+        match figure {
+            Figure::Counted(at) => self.figures[usize::from(at)].label,
+            Figure::RunTime => "run time",
+            Figure::CompileTime => "time to compile",
+        }
     }
 
     /// Whether a figure is known at the end of the order, before any pipeline.

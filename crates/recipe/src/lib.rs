@@ -11,18 +11,15 @@ mod database;
 mod error;
 mod exchange;
 mod gain;
-mod hlo_opt;
 mod recipe;
-mod shell;
 mod store;
 mod written;
 
 pub use believable::Doubt;
 pub use error::{RecipeError, StoreError};
 pub use exchange::Imported;
-pub use hlo_opt::HloOpt;
 pub use recipe::{
-    Control, Evidence, Paired, Program, Recipe, SearchRecord, Series, Timing, VERSION,
+    Control, Evidence, Paired, Program, Recipe, SearchRecord, Series, StageEvidence, Timing, VERSION,
 };
 pub use store::{Store, StoreLimit};
 pub use written::Unreadable;

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use serde::Deserialize;
+use serde_json::Value;
 use xla_gym_engine::write_whole;
 
 use crate::{
@@ -28,17 +29,48 @@ pub enum Unreadable {
     },
 }
 
-/// Reads JSON. The version comes first: a recipe of another version may have any shape.
+/// Reads JSON. The version comes first: a recipe of another version may have any shape. The first
+/// version is brought into today's.
 pub fn decode(text: &[u8]) -> Result<Recipe, Unreadable> {
     #[derive(Deserialize)]
     struct Versioned {
         version: u32,
     }
     let Versioned { version } = serde_json::from_slice(text).map_err(Unreadable::Malformed)?;
-    if version != VERSION {
-        return Err(Unreadable::Version { found: version });
+    match version {
+        VERSION => serde_json::from_slice(text).map_err(Unreadable::Malformed),
+        FIRST => {
+            let old = serde_json::from_slice(text).map_err(Unreadable::Malformed)?;
+            serde_json::from_value(from_first(old)).map_err(Unreadable::Malformed)
+        }
+        found => Err(Unreadable::Version { found }),
     }
-    serde_json::from_slice(text).map_err(Unreadable::Malformed)
+}
+
+/// The version before stages had names: each was a field of the evidence, with its value beside it.
+const FIRST: u32 = 1;
+
+/// Turns the fields of [`FIRST`] into stages. Whatever does not fit is left for the reading to refuse.
+fn from_first(mut old: Value) -> Value {
+    old["version"] = VERSION.into();
+    if let Some(start) = old["start"].as_str() {
+        old["start"] = start.replace("ised", "ized").into();
+    }
+    let Some(evidence) = old.get_mut("evidence").and_then(Value::as_object_mut) else { return old };
+    let is_stage = |value: &Value| value.get("initial").is_some() && value.get("result").is_some();
+    let named = |(name, value): (&String, &Value)| is_stage(value).then(|| name.clone());
+    let mut names: Vec<String> = evidence.iter().filter_map(named).collect();
+    // Where the order ends comes before what the pipeline makes of it.
+    names.sort_by_key(|name| name != "order");
+    let mut stages = Vec::new();
+    for name in names {
+        let mut stage = evidence.remove(&name).unwrap_or_default();
+        stage["value"] = evidence.remove(&format!("{name}_ratio")).unwrap_or_default();
+        stage["stage"] = name.into();
+        stages.push(stage);
+    }
+    evidence.insert("stages".to_owned(), stages.into());
+    old
 }
 
 impl Recipe {

@@ -87,6 +87,7 @@ fn spec() -> Spec {
         ],
         guarded: vec![LINES, FINAL],
         tie_break: vec![FINAL, LINES],
+        promising: vec![FINAL],
         memory: Some(REGISTERS),
         usual_objective: "final",
         run_time_guess: vec![(work, 1.0)],

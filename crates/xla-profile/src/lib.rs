@@ -182,28 +182,28 @@ fn spec() -> Spec {
         figures: vec![
             figure(
                 "operations",
-                "operations at the end of the order",
+                "operations, order",
                 "",
                 Source::Order,
                 operations(),
             ),
             figure(
                 "legal",
-                "operations before layout assignment",
+                "operations, legal",
                 "",
                 counted(LEGAL_STAGE),
                 operations(),
             ),
             figure(
                 "kernels",
-                "kernels of the final program",
+                "kernels",
                 "",
                 counted(FINAL_STAGE),
                 operations(),
             ),
             figure(
                 "flops",
-                "FLOPs of the final program",
+                "flops of the final program",
                 "",
                 estimated(&[FLOPS, TRANSCENDENTALS]),
                 work,
@@ -218,7 +218,7 @@ fn spec() -> Spec {
             // The schedule and the reuse of buffers come later; what is read and written is most of it.
             figure(
                 "memory",
-                "memory of the final program",
+                "memory of the final program, bytes",
                 "bytes",
                 Source::Finals(&[0, 1]),
                 vec![(bytes, 1.0)],
@@ -226,6 +226,7 @@ fn spec() -> Spec {
         ],
         guarded: vec![LEGAL, KERNELS],
         tie_break: vec![KERNELS, LEGAL],
+        promising: vec![KERNELS, TRAFFIC, LEGAL],
         memory: Some(MEMORY),
         usual_objective: "legal",
         run_time_guess: vec![(Measure::PRIMARY, 0.5), (bytes, 0.5)],
