@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use xla_gym_protocol::{
-    Array, CompileOptions, ExecutableId, Form, InputSet, MemoryEstimate, Observe, PipelineOptions,
+    Array, CompileOptions, ExecutableId, Finish, Form, InputSet, MemoryEstimate, Observe, PipelineOptions,
     PipelineReport, ProgramId, Reply, Request,
 };
 
@@ -100,10 +100,10 @@ impl Scratch {
         }
     }
 
-    /// Generates code, with some passes of the compiler's own pipeline left out.
-    pub fn compile(&mut self, disable: &[String]) -> Result<Compiled, EngineError> {
+    /// Generates code by one of the compiler's own pipelines.
+    pub fn compile(&mut self, finish: &Finish) -> Result<Compiled, EngineError> {
         self.compile_with(&CompileOptions {
-            disable: disable.to_vec(),
+            finish: finish.clone(),
             ..CompileOptions::default()
         })
     }

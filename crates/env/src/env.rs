@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::protocol::{Cost, Counts, Form, Graph};
+use xla_gym_engine::protocol::{Cost, Counts, Finish, Form, Graph};
 use xla_gym_profile::Figure;
 use xla_gym_transitions::{Failure, Outcome, State};
 
@@ -546,8 +546,8 @@ fn pay_at_end(
 ) -> Result<(f64, Option<(f64, f64)>), EnvError> {
     if figure.is_time() {
         let spec = world.profile().spec();
-        let default = time(world.session(walk.benchmark())?, &spec.usual.disabled, figure);
-        let result = time(walk.session()?.fork()?, &spec.instead.disabled, figure);
+        let default = time(world.session(walk.benchmark())?, &spec.usual, figure);
+        let result = time(walk.session()?.fork()?, &spec.instead, figure);
         return Ok(match (default, result) {
             (Ok(default), Ok(result)) => ((default / result).ln(), Some((result, default))),
             _ => (-1.0, None),
@@ -565,13 +565,13 @@ fn pay_at_end(
 /// Median run time in nanoseconds, or the time to compile.
 fn time(
     mut session: xla_gym_engine::Session,
-    disable: &[String],
+    finish: &Finish,
     figure: Figure,
 ) -> Result<f64, xla_gym_engine::EngineError> {
     const RUNS: u32 = 9;
     let signature = session.signature()?;
     let mut scratch = session.scratch()?;
-    let compiled = scratch.compile(disable)?;
+    let compiled = scratch.compile(finish)?;
     if figure == Figure::CompileTime {
         return Ok(compiled.nanos.max(1) as f64);
     }

@@ -34,7 +34,7 @@ mod watch;
 
 pub use apply::{Applied, apply, check_fit, plan_of};
 pub use error::OptimizeError;
-pub use explain::{attribute, explain, summary, timeline};
+pub use explain::{attribute, explain, explanation, summary, timeline};
 pub use objective::Objective;
 pub use optimize::optimize;
 pub use plan::{Judge, Judged, Plan, walk};

@@ -293,7 +293,7 @@ impl Judge {
         }
         let reference = self.reference(options)?;
         let report = match self.session(plan) {
-            Ok(mut session) => reference.compare(&mut session, &plan.finish.disabled)?,
+            Ok(mut session) => reference.compare(&mut session, &plan.finish)?,
             Err(error @ OptimizeError::Lost(_)) => Report::rejected(error.to_string()),
             Err(error) => return Err(error),
         };

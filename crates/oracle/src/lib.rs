@@ -27,7 +27,7 @@ mod trials;
 use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::{EngineError, Session};
+use xla_gym_engine::{EngineError, Session, protocol::Finish};
 
 pub use compare::{Accuracy, Compared, Difference, FACTOR, HIGHER_FACTOR, MEAN_FACTOR, Precision};
 pub use inputs::{Calm, Style, inputs, too_large, typical_inputs};
@@ -242,7 +242,7 @@ pub fn check(
     first: &mut Session,
     second: &mut Session,
     options: Options,
-    without: &[String],
+    without: &Finish,
 ) -> Result<Report, EngineError> {
-    Reference::new(first, options, without)?.compare(second, &[])
+    Reference::new(first, options, without)?.compare(second, &Finish::default())
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use xla_gym_arrays::{BLOCK, bytes_of};
 use xla_gym_engine::{
     EngineError, Session,
-    protocol::{Cost, Executor, FailureKind, Hello, InputSet, MetricRole, Observe, Signature},
+    protocol::{Cost, Executor, FailureKind, Finish, Hello, InputSet, MetricRole, Observe, Signature},
 };
 
 use crate::{
@@ -46,7 +46,7 @@ pub struct Reference {
 struct Known {
     trials: Vec<Trial>,
     /// Passes of the pipeline that the second compilation leaves out.
-    without: Vec<String>,
+    without: Finish,
     /// Who runs it in higher precision, if it could be had so.
     promoted: Option<Executor>,
     /// How many decisions there are in the program, and those that only ever fell one way.
@@ -69,7 +69,7 @@ impl Reference {
     pub fn new(
         session: &mut Session,
         options: Options,
-        without: &[String],
+        without: &Finish,
     ) -> Result<Reference, EngineError> {
         let kind = options.reference;
         let unusable = |signature: Signature, reason: String| {
@@ -130,14 +130,14 @@ impl Reference {
         self.state.as_ref().map_or(Duration::ZERO, |known| known.takes)
     }
 
-    /// Runs another program on the same inputs and compares. `disable` are passes of the
+    /// Runs another program on the same inputs and compares. `how` are passes of the
     /// compiler's own pipeline to leave out for it.
     pub fn compare(
         &self,
         session: &mut Session,
-        disable: &[String],
+        how: &Finish,
     ) -> Result<Report, EngineError> {
-        self.compare_until(session, disable, false)
+        self.compare_until(session, how, false)
     }
 
     /// The same, but it ends with the first set of inputs on which something differs: for those who
@@ -145,15 +145,15 @@ impl Reference {
     pub fn compare_until_different(
         &self,
         session: &mut Session,
-        disable: &[String],
+        how: &Finish,
     ) -> Result<Report, EngineError> {
-        self.compare_until(session, disable, true)
+        self.compare_until(session, how, true)
     }
 
     fn compare_until(
         &self,
         session: &mut Session,
-        disable: &[String],
+        how: &Finish,
         first: bool,
     ) -> Result<Report, EngineError> {
         let known = match &self.state {
@@ -170,7 +170,7 @@ impl Reference {
         if let Some(reason) = obstacle(&signature) {
             return Ok(Report::without_trials(Verdict::NotComparable { reason }));
         }
-        let report = match twice(|| self.run(known, session, disable, first)) {
+        let report = match twice(|| self.run(known, session, how, first)) {
             Ok(report) => report,
             Err(error) if is_about_the_program(&error) => Report::rejected(error.to_string()),
             Err(error) => return Err(error),
@@ -182,7 +182,7 @@ impl Reference {
         &self,
         known: &Known,
         session: &mut Session,
-        disable: &[String],
+        how: &Finish,
         first: bool,
     ) -> Result<Report, EngineError> {
         let outputs = self.signature.outputs.len();
@@ -197,13 +197,13 @@ impl Reference {
             {
                 return Ok(self.report(known, tally, Some(higher), notes));
             }
-            let mut own = Ready::new(session.scratch()?, disable)?;
+            let mut own = Ready::new(session.scratch()?, how)?;
             known.compare(&mut own, &mut tally, true)?;
             precise
         } else {
             let scratch = session.scratch()?;
             let (own, precise) = side_by_side(
-                || Ready::new(scratch, disable),
+                || Ready::new(scratch, how),
                 || self.precise(known, session, &mut notes),
             );
             let (mut own, mut precise) = (own?, precise?);
@@ -272,7 +272,7 @@ impl Reference {
         tally: &mut Tally,
     ) -> Result<(), EngineError> {
         let scratch = session.scratch()?;
-        let mut precise = match Precise::new(scratch, false, Executor::Interpreter, &[]) {
+        let mut precise = match Precise::new(scratch, false, Executor::Interpreter, &Finish::default()) {
             Ok(precise) => precise,
             Err(error) if is_about_the_program(&error) => return Ok(()),
             Err(error) => return Err(error),
@@ -358,7 +358,7 @@ impl Known {
         session: &mut Session,
         signature: &Signature,
         options: Options,
-        without: &[String],
+        without: &Finish,
     ) -> Result<Known, EngineError> {
         let cost = session.observe(Observe::COST)?.cost.and_then(Result::ok);
         let engine = session.engine().clone();
@@ -384,7 +384,7 @@ impl Known {
         // Where nothing can be widened, it still says which decisions fell.
         let precise = session.scratch()?;
         let (own, (precise, second)) = side_by_side(
-            || Ready::new(own, &[]),
+            || Ready::new(own, &Finish::default()),
             || {
                 let precise = Precise::new(precise, true, executor, without);
                 (precise, Ready::quickly(second, without).ok())
@@ -420,7 +420,7 @@ impl Known {
         notes.extend(chosen.notes);
         let mut known = Known {
             trials: chosen.trials,
-            without: without.to_vec(),
+            without: without.clone(),
             promoted,
             decisions,
             one_sided: chosen.one_sided,
@@ -454,10 +454,10 @@ impl Known {
         signature: &Signature,
         work: f64,
         options: Options,
-        without: &[String],
+        without: &Finish,
     ) -> Result<Known, EngineError> {
         let begin = Instant::now();
-        let own = Ready::new(session.scratch()?, &[])?;
+        let own = Ready::new(session.scratch()?, &Finish::default())?;
         let limit = session.engine().config().limits.memory_bytes;
         let needs = own.needs().unwrap_or(0);
         let needs = needs.saturating_add(BESIDE);
@@ -490,7 +490,7 @@ impl Known {
         ));
         Ok(Known {
             trials: chosen.trials,
-            without: Vec::new(),
+            without: Finish::default(),
             promoted: None,
             decisions: 0,
             one_sided: Vec::new(),
@@ -549,7 +549,7 @@ impl Known {
     ) -> Result<(), EngineError> {
         let scratch = session.scratch()?;
         let outputs = signature.outputs.len();
-        let mut precise = match Precise::new(scratch, false, Executor::Interpreter, &[]) {
+        let mut precise = match Precise::new(scratch, false, Executor::Interpreter, &Finish::default()) {
             Ok(precise) => precise,
             Err(error) if is_about_the_program(&error) => {
                 self.notes.push(format!("the interpreter does not take it: {error}"));

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use xla_gym_engine::{
     EngineError, PassError, Session,
-    protocol::{Cost, Counts, Fingerprint, Observe, PassId, PipelineOptions, PipelinePass},
+    protocol::{Cost, Counts, Fingerprint, Finish, Observe, PassId, PipelineOptions, PipelinePass},
 };
 use xla_gym_oracle::{Options, Reference};
 
 use crate::{
     figures::{Figure, Figures},
     profile::Profile,
-    spec::{Finish, Source, Spec},
+    spec::{Source, Spec},
 };
 
 /// What is looked at on the way through a pipeline.
@@ -39,8 +39,7 @@ pub struct Finished {
 /// Sends a copy of a program through a pipeline.
 pub fn finish(session: &mut Session, how: &Finish) -> Result<Finished, EngineError> {
     let options = PipelineOptions {
-        pipeline: how.pipeline,
-        disable: how.disabled.clone(),
+        finish: how.clone(),
         stages: true,
         ..PipelineOptions::default()
     };
@@ -157,7 +156,7 @@ pub fn reference(
     session: &mut Session,
     options: Options,
 ) -> Result<Reference, EngineError> {
-    Reference::new(session, options, &profile.spec().instead.disabled)
+    Reference::new(session, options, &profile.spec().instead)
 }
 
 /// Applies passes one after the other; those that fail are left out and returned.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use xla_gym_engine::{EngineConfig, EngineError, protocol::PipelinePass};
+use xla_gym_engine::{EngineConfig, EngineError, protocol::{Finish, PipelinePass}};
 
 use crate::{
     baseline::Baseline,
-    spec::{Finish, Spec},
+    spec::Spec,
 };
 
 /// What everything above the engine must know of a compiler.

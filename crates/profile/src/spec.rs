@@ -1,7 +1,10 @@
 //! A compiler's profile, as far as it is data.
 
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::{Engine, EngineError, protocol::PassId};
+use xla_gym_engine::{
+    Engine, EngineError,
+    protocol::{Finish, PassId},
+};
 
 use crate::figures::{Figure, Figures};
 
@@ -160,15 +163,6 @@ pub enum StartPasses {
     Fixed(&'static [&'static str]),
     /// What [`Spec::instead`] does to the program before its first stage.
     AsPipeline,
-}
-
-/// How a program goes through the compiler's own pipeline.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Finish {
-    /// Which of the worker's pipelines.
-    pub pipeline: u16,
-    /// Passes to leave out.
-    pub disabled: Vec<String>,
 }
 
 /// Whether figures are whole numbers.

@@ -570,13 +570,20 @@ pub struct PipelineSpec {
     pub stages: Vec<String>,
 }
 
-/// How to run one of the compiler's own pipelines.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PipelineOptions {
+/// Which of the compiler's own pipelines a program goes through, and what is left out there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Finish {
     /// Which of [`Hello::pipelines`].
     pub pipeline: u16,
     /// Passes to leave out, by the compiler's own names.
-    pub disable: Vec<String>,
+    pub disabled: Vec<String>,
+}
+
+/// How to run one of the compiler's own pipelines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PipelineOptions {
+    /// Which one, and without which passes.
+    pub finish: Finish,
     /// Whether to look at the stages before the end too, which may take time.
     pub stages: bool,
     /// Whether a failure after the first stage does not matter; the end is then not reported.

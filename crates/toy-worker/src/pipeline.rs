@@ -38,7 +38,7 @@ pub fn run(
     program: &Program,
     options: &PipelineOptions,
 ) -> Result<(Program, PipelineReport), Failure> {
-    if options.disable.iter().any(|name| name == NEEDED) {
+    if options.finish.disabled.iter().any(|name| name == NEEDED) {
         let message = "the back end has no negation: `lower` cannot be left out";
         return Err(failed(FailureKind::Refused, message));
     }
@@ -46,7 +46,7 @@ pub fn run(
     let mut program = program.clone();
     let mut passes = Vec::new();
     for (name, run) in PASSES {
-        if !options.disable.iter().any(|disabled| disabled == name) {
+        if !options.finish.disabled.iter().any(|disabled| disabled == name) {
             passes.push(PipelinePass {
                 pipeline: "standard".to_owned(),
                 pass: name.to_owned(),

@@ -40,7 +40,10 @@ fn without_legalization(session: &mut Session, default: &Finished) -> Result<Cou
         .filter(|pass| !is_optimization(pass) && !pipelines.contains(pass))
         .collect();
     let options = PipelineOptions {
-        disable: disable.into_iter().map(str::to_owned).collect(),
+        finish: Finish {
+            disabled: disable.into_iter().map(str::to_owned).collect(),
+            ..Finish::default()
+        },
         first_stage_only: true,
         ..PipelineOptions::default()
     };
@@ -86,7 +89,7 @@ fn memory_is_what_compiled_code_needs() {
             continue;
         }
         let Ok(default) = finish(&mut session, &Finish::default()) else { continue };
-        let Ok(compiled) = session.scratch().unwrap().compile(&[]) else { continue };
+        let Ok(compiled) = session.scratch().unwrap().compile(&Finish::default()) else { continue };
         let theirs = compiled.memory.unwrap().temporaries as f64;
         let ours = default.finals.unwrap()[0];
         let name = file.display();

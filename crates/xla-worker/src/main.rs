@@ -199,7 +199,7 @@ impl Compiler for Xla {
         let dump_dir = dump.as_ref().map_or("", |dir| dir.path().to_str().unwrap_or_default());
         let mut run = xla::run_pipeline(
             program,
-            &options.disable,
+            &options.finish.disabled,
             dump_dir,
             options.first_stage_only,
             COUNTING_THREADS,
@@ -284,7 +284,7 @@ impl Compiler for Xla {
     ) -> Result<(Self::Executable, u64, Option<MemoryEstimate>), Failure> {
         let interpreter = options.executor == Executor::Interpreter;
         let executable =
-            xla::compile(program, &options.disable, interpreter, options.quick).map_err(refused)?;
+            xla::compile(program, &options.finish.disabled, interpreter, options.quick).map_err(refused)?;
         let nanos = xla::compile_nanos(&executable);
         let memory = xla::memory_stats(&executable).ok().map(|stats| MemoryEstimate {
             peak: stats.peak,
