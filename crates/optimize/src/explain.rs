@@ -6,8 +6,8 @@ use xla_gym_engine::{
 };
 use xla_gym_recipe::{Recipe, Timing};
 use xla_gym_report::{
-    Contribution, Explanation, Figures as StepFigures, FrontPoint, OpcodeRow, StepRow, SummaryRow,
-    Timeline, TimingRows,
+    Baseline, Contribution, Explanation, FrontPoint, Metric, OpcodeRow, OpcodeTable, StepRow,
+    SummaryRow, Timeline, TimingRows,
 };
 
 use crate::{
@@ -18,13 +18,36 @@ use crate::{
     watch::Watch,
 };
 
+/// What XLA's own is called in tables and legends.
+const OWN: &str = "XLA's own";
+
+/// An explanation of nothing yet, with the words for what XLA does.
+pub fn explanation() -> Explanation {
+    Explanation {
+        compiler: "XLA".to_owned(),
+        baseline: Baseline::new(OWN, "XLA's own order"),
+        final_figure: "kernels".to_owned(),
+        ..Explanation::default()
+    }
+}
+
+/// What [`step_figures`] gives.
+fn metrics() -> Vec<Metric> {
+    vec![
+        Metric::new("operations", "operations", ""),
+        Metric::new("instructions", "instructions", ""),
+        Metric::new("flops", "FLOPs", "FLOPs"),
+        Metric::new("bytes", "bytes", "bytes"),
+    ]
+}
+
 /// What each pass does, one after the other.
 pub fn timeline(judge: &Judge, passes: &[PassId]) -> Result<Timeline, OptimizeError> {
     let mut session = judge.world.session(judge.benchmark)?;
     let look = Observe::COUNTS.and(Observe::COST);
     let start = step_figures(&session.observe(look)?);
     let mut steps = Vec::new();
-    let mut figures = start;
+    let mut figures = start.clone();
     for &pass in passes {
         let name = judge.world.engine().pass_name(pass).to_owned();
         let (changed, nanos) = match session.apply(pass, look) {
@@ -38,9 +61,9 @@ pub fn timeline(judge: &Judge, passes: &[PassId]) -> Result<Timeline, OptimizeEr
             Err(EngineError::Pass(_)) => (false, 0),
             Err(error) => return Err(error.into()),
         };
-        steps.push(StepRow { pass: name, changed, figures, nanos });
+        steps.push(StepRow { pass: name, changed, figures: figures.clone(), nanos });
     }
-    Ok(Timeline { start, steps })
+    Ok(Timeline { metrics: metrics(), start, steps })
 }
 
 /// What each pass contributed: in its own step, and to the end, which is what is missing there if
@@ -53,32 +76,33 @@ pub fn attribute(
 ) -> Result<Vec<Contribution>, OptimizeError> {
     let timeline = timeline(judge, &plan.passes)?;
     let whole = judge.judge(plan)?;
-    let operations = timeline.end().operations;
-    let mut before = timeline.start.operations;
+    let operations = timeline.end().unwrap_or_default();
+    let mut before = timeline.start().unwrap_or_default();
     let mut contributions = Vec::new();
     watch.counting(plan.passes.len() as u64, "passes");
     for (index, step) in timeline.steps.iter().enumerate() {
         let mut rest = plan.clone();
         rest.passes.remove(index);
         let state = walk(&judge.world, judge.benchmark, &rest.passes)?;
-        let left_out = state.state().counts.operations as i64 - operations as i64;
+        let left_out = state.state().counts.operations as f64 - operations;
         drop(state);
         let left_out_final = match (&whole, to_the_end) {
             (Ok(whole), true) => judge
                 .judge(&rest)?
                 .ok()
-                .map(|without| without.figures.kernels as i64 - whole.figures.kernels as i64),
+                .map(|without| without.figures.kernels as f64 - whole.figures.kernels as f64),
             _ => None,
         };
+        let after = step.primary().unwrap_or_default();
         contributions.push(Contribution {
             position: index + 1,
             pass: step.pass.clone(),
-            by_step: before as i64 - step.figures.operations as i64,
+            by_step: before - after,
             left_out: Some(left_out),
             left_out_final,
             seconds: step.nanos as f64 / 1e9,
         });
-        before = step.figures.operations;
+        before = after;
         watch.at(index as u64 + 1);
     }
     watch.done_counting();
@@ -99,7 +123,7 @@ pub fn explain(
     let contributions =
         if plan.is_default { Vec::new() } else { attribute(judge, plan, true, watch)? };
     watch.doing("counting opcodes");
-    let (opcodes, final_opcodes) = opcodes(judge, plan)?;
+    let opcodes = opcodes(judge, plan)?;
     let recipe = &answer.recipe;
     Ok(Explanation {
         title: recipe.program.name.clone(),
@@ -112,25 +136,25 @@ pub fn explain(
         default_order,
         contributions,
         opcodes,
-        final_opcodes,
         timing: timing(recipe),
         disabled_passes: recipe.disabled_passes.clone(),
         recipe_json: serde_json::to_string_pretty(recipe).unwrap_or_default(),
         notes: recipe.evidence.dropped.iter().map(|note| format!("Dropped: {note}")).collect(),
         front: front_points(answer),
         front_axes: recipe.objective.split(',').map(str::to_owned).collect(),
+        ..explanation()
     })
 }
 
-fn step_figures(seen: &Observation) -> StepFigures {
+fn step_figures(seen: &Observation) -> Vec<Option<f64>> {
     let counts = seen.counts.unwrap_or_default();
     let cost = seen.cost.as_ref().and_then(|cost| cost.as_ref().ok());
-    StepFigures {
-        operations: counts.operations,
-        instructions: counts.instructions,
-        flops: cost.map_or(0.0, |cost| cost.flops + cost.transcendentals),
-        bytes: cost.map_or(0.0, |cost| cost.bytes_accessed),
-    }
+    vec![
+        Some(counts.operations as f64),
+        Some(counts.instructions as f64),
+        cost.map(|cost| cost.flops + cost.transcendentals),
+        cost.map(|cost| cost.bytes_accessed),
+    ]
 }
 
 /// The figures side by side; `start` where it means something.
@@ -225,7 +249,7 @@ fn timing(recipe: &Recipe) -> Option<TimingRows> {
     let mut rows = Vec::new();
     let mut sentences = Vec::new();
     for (name, paired) in [("run", &timing.run), ("compile", &timing.compile)] {
-        for (side, series) in [("XLA's own", paired.default), ("result", paired.result)] {
+        for (side, series) in [(OWN, paired.default), ("result", paired.result)] {
             rows.push((
                 format!("{name}, {side}"),
                 series.median,
@@ -236,7 +260,7 @@ fn timing(recipe: &Recipe) -> Option<TimingRows> {
         let controls: Vec<String> =
             paired.controls.iter().map(|control| format!("{:.3}", control.speedup)).collect();
         sentences.push(format!(
-            "{name}: {:.3}× as fast (95% interval {:.3} to {:.3}); XLA's own beside itself: {}.{}",
+            "{name}: {:.3}× as fast (95% interval {:.3} to {:.3}); {OWN} beside itself: {}.{}",
             paired.speedup,
             paired.interval.0,
             paired.interval.1,
@@ -258,7 +282,7 @@ fn front_points(answer: &Answer) -> Vec<FrontPoint> {
     if answer.front.is_empty() {
         return Vec::new();
     }
-    let mut points = vec![point("XLA's own", &answer.default, answer.plan.is_default)];
+    let mut points = vec![point(OWN, &answer.default, answer.plan.is_default)];
     for proven in &answer.front {
         let plan = &proven.judged.plan;
         let label = format!("{} passes, {} left out", plan.passes.len(), plan.disabled.len());
@@ -268,20 +292,26 @@ fn front_points(answer: &Answer) -> Vec<FrontPoint> {
 }
 
 /// Opcodes at the end of the order, and of the final program: start, default, result.
-fn opcodes(judge: &Judge, plan: &Plan) -> Result<(Vec<OpcodeRow>, Vec<OpcodeRow>), OptimizeError> {
+fn opcodes(judge: &Judge, plan: &Plan) -> Result<Vec<OpcodeTable>, OptimizeError> {
     let mut emitted = judge.emitted()?;
     let start = counts(&mut judge.world.session(judge.benchmark)?)?;
     let default =
         counts(&mut walk(&judge.world, judge.benchmark, &judge.own_order)?.into_session()?)?;
     let default_end = final_counts(&mut emitted, &[])?;
-    if plan.is_default {
-        let at_end = rows(judge, &start, &default, &default);
-        return Ok((at_end, rows(judge, &[], &default_end, &default_end)));
-    }
-    let mut session = judge.session(plan)?;
-    let result = counts(&mut session)?;
-    let result_end = final_counts(&mut session, &plan.disabled)?;
-    Ok((rows(judge, &start, &default, &result), rows(judge, &[], &default_end, &result_end)))
+    let table = |stage: &str, start: &[u32], default: &[u32], result: &[u32]| OpcodeTable {
+        stage: stage.to_owned(),
+        rows: rows(judge, start, default, result),
+    };
+    let (result, result_end) = if plan.is_default {
+        (default.clone(), default_end.clone())
+    } else {
+        let mut session = judge.session(plan)?;
+        (counts(&mut session)?, final_counts(&mut session, &plan.disabled)?)
+    };
+    Ok(vec![
+        table("at the end of the order", &start, &default, &result),
+        table("of the final programs", &[], &default_end, &result_end),
+    ])
 }
 
 fn counts(session: &mut Session) -> Result<Vec<u32>, OptimizeError> {

@@ -37,7 +37,7 @@ mod watch;
 pub use apply::{Applied, apply, check_fit, plan_of};
 pub use coreset::{Coreset, Covering, coreset};
 pub use error::OptimizeError;
-pub use explain::{attribute, explain, summary, timeline};
+pub use explain::{attribute, explain, explanation, summary, timeline};
 pub use leave_out::can_be_left_out;
 pub use objective::{Figure, Figures, Objective};
 pub use optimize::optimize;

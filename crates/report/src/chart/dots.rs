@@ -34,7 +34,7 @@ pub struct DotRow {
     pub title: String,
 }
 
-/// All panels in one chart; nothing if there is no row. The line at 1 stands for XLA's own order.
+/// All panels in one chart; nothing if there is no row. The line at 1 stands for the baseline.
 pub fn dots(panels: &[DotPanel], axis_name: &str, description: &str) -> Option<Drawing> {
     let rows = || panels.iter().flat_map(|panel| &panel.rows);
     rows().next()?;

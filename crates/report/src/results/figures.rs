@@ -18,10 +18,7 @@ use crate::{
     text::shortened,
 };
 
-/// What the axes of ratios are called.
-const RATIO: &str = "ratio (removed operations, XLA's own order = 1)";
-
-/// The contestant that stands for XLA's own order.
+/// The contestant that stands for the baseline.
 const DEFAULT: &str = "default";
 
 /// A figure, its caption and its numbers.
