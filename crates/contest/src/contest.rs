@@ -16,10 +16,13 @@ use xla_gym_engine::{
 use xla_gym_env::{CacheConfig, Env, EnvConfig, EnvError, Start, Walk, World, WorldConfig};
 use xla_gym_optimize::coreset;
 use xla_gym_proof::{Options, Outputs, Pipeline, Proof, Prover};
-use xla_gym_report::results::{Counts3, Outcome};
+use xla_gym_report::results::{Outcome, Stage};
 use xla_gym_search::{Budget, Goal, Method, Search, search};
 
-use crate::contestant::{Contestant, Way};
+use crate::{
+    contestant::{Contestant, Way},
+    header::{END, KERNELS, LEGAL, ORDER},
+};
 
 /// What can go wrong in a contest.
 #[derive(Debug, Error)]
@@ -129,8 +132,10 @@ impl Contest {
         let begin = Instant::now();
         let found = self.find(&world, graph, contestant, budget, false)?;
         let seconds = begin.elapsed().as_secs_f64();
-        let counts =
-            |result| Counts3 { initial: defaults.initial, default: defaults.optimised, result };
+        let stage = |name: &str, result| stage(name, defaults.initial, defaults.optimised, result);
+        let passes = Some(names(&world, &found.passes));
+        let mut stages = vec![Stage { passes, ..stage(ORDER, found.operations) }];
+        stages.extend(found.end.as_ref().map(|(end, _)| stage(END, *end)));
         let mut outcome = Outcome {
             graph: self.name(graph),
             splits: self.programs.programs[graph].test_splits(),
@@ -140,20 +145,15 @@ impl Contest {
             weights: contestant.weights(),
             budget,
             charged: found.charged,
-            order: counts(found.operations),
-            end: found.end.as_ref().map(|(end, _)| counts(*end)),
-            legal: None,
-            kernels: None,
-            kernels_default: None,
+            stages,
             seconds,
-            passes: names(&world, &found.passes),
             ..Outcome::default()
         };
         if !matches!(contestant.way, Way::Default) {
             self.prove(&world, graph, &found, &mut outcome)?;
         } else if self.prover.is_some() {
             // What XLA itself makes of a program is what all others are compared with.
-            outcome.outputs = Outputs::Equal;
+            outcome.stages[0].outputs = Some(Outputs::Equal);
         }
         if legal {
             self.add_legal(&world, graph, contestant, &mut outcome)?;
@@ -174,21 +174,21 @@ impl Contest {
         let mut best = along(world, graph, &[], &found.passes)?;
         let proof = prover.prove(&mut best, Pipeline::Whole)?;
         if !proof.outputs.count() {
-            outcome.claimed.order = Some(outcome.order.result);
-            outcome.order.result = outcome.order.result.max(outcome.order.initial);
+            outcome.stage_mut(ORDER).map(forfeit);
             self.blame(world, graph, &[], &found.passes, Pipeline::Whole, &proof, outcome)?;
         }
         let mut end_proof = proof.clone();
-        outcome.outputs = proof.outputs;
-        if let (Some((_, path)), Some(end)) = (&found.end, &mut outcome.end) {
+        if let Some(order) = outcome.stage_mut(ORDER) {
+            order.outputs = Some(proof.outputs);
+        }
+        if let (Some((_, path)), Some(end)) = (&found.end, outcome.stage_mut(END)) {
             let mut last = along(world, graph, &[], path)?;
             if last.state().id != best.state().id {
                 end_proof = prover.prove(&mut last, Pipeline::Whole)?;
-                outcome.end_outputs = Some(end_proof.outputs.clone());
+                end.outputs = Some(end_proof.outputs.clone());
             }
             if !end_proof.outputs.count() {
-                outcome.claimed.end = Some(end.result);
-                end.result = end.result.max(end.initial);
+                forfeit(end);
             }
         }
         Ok(())
@@ -261,17 +261,19 @@ impl Contest {
     ) -> Result<(), ContestError> {
         let defaults = world.defaults(graph)?;
         let (initial, default) = (defaults.legal_initial, defaults.legal);
-        outcome.kernels_default = Some(defaults.kernels);
+        let own = defaults.kernels as f64;
         if matches!(contestant.way, Way::Default) {
-            outcome.legal = Some(Counts3 { initial, default, result: default });
-            outcome.kernels = Some(defaults.kernels);
-            outcome.legal_outputs = self.prover.is_some().then_some(Outputs::Equal);
+            let outputs = self.prover.is_some().then_some(Outputs::Equal);
+            outcome.stages.extend([
+                Stage { outputs, ..stage(LEGAL, initial, default, default) },
+                Stage::left(KERNELS, own, own),
+            ]);
             return Ok(());
         }
         let found = self.find(world, graph, contestant, outcome.budget, true)?;
         let legalising = world.legalising(graph)?;
         let mut walk = along(world, graph, &legalising, &found.passes)?;
-        outcome.legal_passes = names(world, &found.passes);
+        let passes = Some(names(world, &found.passes));
         let key = (graph, walk.state().id);
         let known = lock(&self.legal).get(&key).cloned();
         let through = match known {
@@ -296,26 +298,29 @@ impl Contest {
                 through
             }
         };
-        let (mut result, mut kernels) = match through {
+        let mut outputs = None;
+        let (result, left) = match through {
             Err(reason) => {
                 outcome.refused = Some(reason);
-                outcome.legal_outputs = self.prover.is_some().then_some(Outputs::Rejected);
+                outputs = self.prover.is_some().then_some(Outputs::Rejected);
                 (initial, defaults.kernels_initial)
             }
-            Ok((result, kernels)) => (result, kernels),
+            Ok(through) => through,
         };
+        let mut legal = Stage { passes, ..stage(LEGAL, initial, default, result) };
+        let mut kernels = Stage::left(KERNELS, own, left as f64);
         if let (Some(prover), None) = (&self.prover, &outcome.refused) {
             let proof = prover.prove(&mut walk, Pipeline::Replaced)?;
             if !proof.outputs.count() {
-                (outcome.claimed.legal, outcome.claimed.kernels) = (Some(result), Some(kernels));
-                (result, kernels) = (result.max(initial), kernels.max(defaults.kernels_initial));
+                forfeit(&mut legal);
+                kernels.claimed = Some(kernels.result);
+                kernels.result = kernels.result.max(defaults.kernels_initial as f64);
                 let pipeline = Pipeline::Replaced;
                 self.blame(world, graph, &legalising, &found.passes, pipeline, &proof, outcome)?;
             }
-            outcome.legal_outputs = Some(proof.outputs);
+            outputs = Some(proof.outputs);
         }
-        outcome.kernels = Some(kernels);
-        outcome.legal = Some(Counts3 { initial, default, result });
+        outcome.stages.extend([Stage { outputs, ..legal }, kernels]);
         Ok(())
     }
 
@@ -452,6 +457,17 @@ fn look(
         end: None,
         charged: found.passes,
     })
+}
+
+/// Operations at a stage.
+fn stage(name: &str, initial: u64, default: u64, result: u64) -> Stage {
+    Stage::new(name, initial as f64, default as f64, result as f64)
+}
+
+/// What was not found equal counts as if nothing had been done.
+fn forfeit(stage: &mut Stage) {
+    stage.claimed = Some(stage.result);
+    stage.result = stage.result.max(stage.initial.unwrap_or(stage.result));
 }
 
 fn names(world: &World, passes: &[PassId]) -> Vec<String> {

@@ -17,7 +17,12 @@
 
 mod contest;
 mod contestant;
+mod earlier;
+mod header;
+mod records;
 
 pub use contest::{Contest, ContestError};
 pub use contestant::{Contestant, Way};
+pub use header::{LEGAL, header};
+pub use records::{Records, RecordsError};
 pub use xla_gym_proof::{Options, Outputs};

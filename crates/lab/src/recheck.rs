@@ -234,6 +234,9 @@ fn orders_of(row: &Value, at: (usize, usize)) -> Result<Vec<Order>> {
     if let Some(graph) = text("found_on") {
         return Ok(vec![Order { graph, contestant: "coreset".to_owned(), ..order }]);
     }
+    if is_header(row) {
+        return Ok(Vec::new());
+    }
     let Some(graph) = text("graph") else {
         bail!("it has no order: a graph, benchmark or found_on is needed")
     };
@@ -247,6 +250,9 @@ fn orders_of(row: &Value, at: (usize, usize)) -> Result<Vec<Order>> {
     if contestant == "default" {
         return Ok(Vec::new());
     }
+    if let Some(stages) = row.get("stages").and_then(Value::as_array) {
+        return Ok(stage_orders(stages, &Order { graph, contestant, ..order }));
+    }
     let claimed = number("/claimed/order").or_else(|| number("/order/result"));
     let order = Order { graph, contestant, claimed, ..order };
     let mut orders = vec![order.clone()];
@@ -256,6 +262,33 @@ fn orders_of(row: &Value, at: (usize, usize)) -> Result<Vec<Order>> {
         orders.push(Order { part: "legal", legal: true, passes, pipeline, claimed: None, ..order });
     }
     Ok(orders)
+}
+
+/// The orders of an outcome whose stages have names: from the program as emitted, and from the program
+/// made legal.
+fn stage_orders(stages: &[Value], order: &Order) -> Vec<Order> {
+    let stage = |name: &str| stages.iter().find(|stage| stage["name"] == name);
+    let passes = |stage: &Value| -> Option<Vec<String>> {
+        let items = stage.get("passes")?.as_array()?.iter();
+        Some(items.filter_map(|item| item.as_str().map(str::to_owned)).collect())
+    };
+    let mut orders = Vec::new();
+    if let Some(stage) = stage("order") {
+        let number = |name: &str| stage.get(name).and_then(Value::as_f64).map(|n| n as u64);
+        let claimed = number("claimed").or_else(|| number("result"));
+        let passes = passes(stage).unwrap_or_default();
+        orders.push(Order { passes, claimed, ..order.clone() });
+    }
+    if let Some(passes) = stage("legal").and_then(passes) {
+        let pipeline = Pipeline::Replaced;
+        orders.push(Order { part: "legal", legal: true, passes, pipeline, ..order.clone() });
+    }
+    orders
+}
+
+/// Whether a row says what the figures of the others are, and is none itself.
+fn is_header(row: &Value) -> bool {
+    row.get("header").is_some()
 }
 
 impl Order {
@@ -416,7 +449,9 @@ fn keep(args: &Args, files: &[Vec<Value>], equal: impl Fn((usize, usize)) -> boo
     let (mut text, mut kept, mut all) = (String::new(), 0, 0);
     for ((file, rows), path) in files.iter().enumerate().zip(&args.files) {
         let proven: Vec<bool> = (1..=rows.len()).map(|line| equal((file, line))).collect();
-        (kept, all) = (kept + proven.iter().filter(|one| **one).count(), all + rows.len());
+        let headers = rows.iter().filter(|row| is_header(row)).count();
+        kept += proven.iter().filter(|one| **one).count();
+        all += rows.len() - headers;
         let whole = std::fs::read_to_string(path)?;
         if let Ok(mut coreset) = serde_json::from_str::<Coreset>(&whole) {
             let mut proven = proven.into_iter();
@@ -426,7 +461,9 @@ fn keep(args: &Args, files: &[Vec<Value>], equal: impl Fn((usize, usize)) -> boo
             continue;
         }
         for ((row, line), proven) in rows.iter().zip(whole.lines()).zip(proven) {
-            if proven {
+            if is_header(row) {
+                text += &format!("{line}\n");
+            } else if proven {
                 text += &(said_equal(row, line) + "\n");
             }
         }
@@ -439,6 +476,14 @@ fn keep(args: &Args, files: &[Vec<Value>], equal: impl Fn((usize, usize)) -> boo
 
 /// A line that says that its outputs are equal, with everything else as it was.
 fn said_equal(row: &Value, line: &str) -> String {
+    if row.get("stages").is_some_and(Value::is_array) {
+        let mut row = row.clone();
+        let stages = row["stages"].as_array_mut().into_iter().flatten();
+        for stage in stages.filter(|stage| stage.get("passes").is_some()) {
+            stage["outputs"] = "equal".into();
+        }
+        return row.to_string();
+    }
     let has_legal =
         row.get("legal").is_some_and(Value::is_object) && row.get("legal_passes").is_some();
     let names = if has_legal { &["outputs", "legal_outputs"][..] } else { &["outputs"] };
@@ -488,7 +533,15 @@ mod tests {
                    "claimed": {"order": 7}, "legal": {"result": 3}, "legal_passes": passes}),
             &[("order", "ppo", false, Some(7)), ("legal", "ppo", true, None)],
         );
+        check(
+            json!({"graph": "g", "contestant": "ppo", "stages": [
+                {"name": "order", "result": 9.0, "claimed": 7.0, "passes": passes},
+                {"name": "end", "result": 9.0},
+                {"name": "legal", "result": 3.0, "passes": passes}]}),
+            &[("order", "ppo", false, Some(7)), ("legal", "ppo", true, None)],
+        );
         check(json!({"graph": "g", "contestant": "default", "passes": []}), &[]);
+        check(json!({"header": {"stages": []}}), &[]);
         assert!(orders_of(&json!({"passes": passes}), at).is_err());
     }
 
@@ -503,5 +556,9 @@ mod tests {
             r#"{"legal":{"initial":3},"legal_passes":[],"outputs":"equal","legal_outputs":"equal"}"#,
         );
         check(r#"{"outputs":"unchecked","a":1}"#, r#"{"a":1,"outputs":"equal"}"#);
+        check(
+            r#"{"a":1,"stages":[{"name":"order","passes":[]},{"name":"end"}]}"#,
+            r#"{"a":1,"stages":[{"name":"order","outputs":"equal","passes":[]},{"name":"end"}]}"#,
+        );
     }
 }

@@ -15,11 +15,11 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
-use xla_gym_contest::{Contest, Contestant, Options, Outputs, Way};
+use xla_gym_contest::{Contest, Contestant, LEGAL, Options, Outputs, Records, Way, header};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::on_all_cores;
 use xla_gym_env::CacheConfig;
-use xla_gym_report::results::{Outcome, summary, summary_text};
+use xla_gym_report::results::{Header, Outcome, summary, summary_text};
 use xla_gym_search::Method;
 
 use crate::{context::Context, plain::plain};
@@ -119,17 +119,19 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let cache = CacheConfig { disk: args.cache.clone(), ..CacheConfig::default() };
     let check = (!args.no_check).then(|| Options { trials: args.trials, ..Options::default() });
     let contest = Contest::new(context.engine_config()?, programs, cache, check);
-    let mut outcomes = match &args.output {
-        Some(path) if path.exists() => read_outcomes(path)?,
-        _ => Vec::new(),
-    };
+    let header = header();
+    let mut records = Records { header: Some(header.clone()), ..Records::default() };
+    if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
+        add_records(&mut records, path)?;
+    }
+    let mut outcomes = records.outcomes;
     // What lacks a legal ratio or a check that is wanted now is done again.
-    outcomes.retain(|outcome| args.no_legal || outcome.legal.is_some());
+    outcomes.retain(|outcome| args.no_legal || outcome.stage(LEGAL).is_some());
     outcomes.retain(|outcome| {
         args.no_check || outcome.verdicts().all(|(_, outputs)| *outputs != Outputs::Unchecked)
     });
     let done: HashSet<Key> = outcomes.iter().map(key).collect();
-    let file = args.output.as_ref().map(|path| append_to(path));
+    let file = args.output.as_ref().map(|path| append_to(path, &header));
     let file = Mutex::new(file.transpose()?);
     let progress = context.progress();
     progress.doing("competing");
@@ -171,11 +173,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     })?;
     drop(progress);
     outcomes.extend(fresh.into_inner().unwrap_or_else(PoisonError::into_inner));
-    let rows = summary(&outcomes);
+    let rows = summary(&header, &outcomes);
     if context.json() {
         context.print_json(&rows)?;
     } else {
-        context.print(&summary_text(&rows))?;
+        context.print(&summary_text(&header, &rows))?;
     }
     let unproven = unproven(&outcomes);
     if context.json() {
@@ -224,13 +226,17 @@ fn unproven(outcomes: &[Outcome]) -> String {
     format!("\nNot found equal, and so counted as if nothing had been done:\n{}", lines.concat())
 }
 
-/// Opens a file to go on with, without a last line that was cut off.
-fn append_to(path: &Path) -> Result<File> {
+/// Opens a file to go on with, without a last line that was cut off. A new one begins with what the
+/// figures are.
+fn append_to(path: &Path, header: &Header) -> Result<File> {
     let cannot = || format!("{} cannot be written", path.display());
-    let file = File::options().create(true).append(true).open(path).with_context(cannot)?;
+    let mut file = File::options().create(true).append(true).open(path).with_context(cannot)?;
     let text = std::fs::read(path).with_context(cannot)?;
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     file.set_len(whole as u64).with_context(cannot)?;
+    if whole == 0 {
+        file.write_all(Records::first_line(header)?.as_bytes()).with_context(cannot)?;
+    }
     Ok(file)
 }
 
@@ -243,16 +249,11 @@ fn key(outcome: &Outcome) -> Key {
 }
 
 /// Reads outcomes that were written before.
-pub fn read_outcomes(path: &Path) -> Result<Vec<Outcome>> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .with_context(|| format!("{}, line {}", path.display(), number + 1))
-    };
-    // The last line may have been cut off by a kill.
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    text[..whole].lines().enumerate().map(parse).collect()
+pub fn add_records(records: &mut Records, path: &Path) -> Result<()> {
+    let named = || path.display().to_string();
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", named()))?;
+    records.add(&text).with_context(named)
 }
 
 fn contestants(args: &Args) -> Result<Vec<Contestant>> {

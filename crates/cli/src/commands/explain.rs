@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
 use xla_gym_env::{Start, World};
 use xla_gym_optimize::{
-    Judge, Judged, Plan, attribute, check_fit, plan_of, shorten, summary, timeline,
+    Judge, Judged, Plan, attribute, check_fit, explanation, plan_of, shorten, summary, timeline,
 };
 use xla_gym_recipe::Recipe;
 use xla_gym_report::{Contribution, Explanation, Timeline};
@@ -128,7 +128,7 @@ pub fn run_attribute(context: &Context, args: AttributeArgs) -> Result<ExitCode>
             disabled_passes: judged.plan.disabled,
             engine: judge.world.engine().name(),
             summary: summary(&judge, &judged.figures, &judge.default_figures, None),
-            ..Explanation::default()
+            ..explanation()
         };
         context.print(&explanation.text())?;
     }

@@ -3,9 +3,10 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
+use xla_gym_contest::{Records, header};
 use xla_gym_report::results::{Progress, results_page};
 
-use super::eval::read_outcomes;
+use super::eval::add_records;
 use crate::{context::Context, outfile::write_whole};
 
 /// Turn outcomes of `eval` and logs of `train` into a page with figures.
@@ -30,10 +31,12 @@ pub struct Args {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let mut outcomes = Vec::new();
+    let mut records = Records::default();
     for path in &args.outcomes {
-        outcomes.extend(read_outcomes(path)?);
+        add_records(&mut records, path)?;
     }
+    // What does not say what its figures are was written when there was only one answer.
+    let header = records.header.unwrap_or_else(header);
     let mut progress: Vec<Progress> = Vec::new();
     for path in &args.runs {
         let path = if path.is_dir() { path.join("progress.jsonl") } else { path.clone() };
@@ -45,7 +48,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                 .push(parsed.with_context(|| format!("{}, line {}", path.display(), number + 1))?);
         }
     }
-    let page = results_page(&outcomes, &progress, &args.title);
+    let page = results_page(&header, &records.outcomes, &progress, &args.title);
     std::fs::create_dir_all(&args.output)
         .with_context(|| format!("{} cannot be made", args.output.display()))?;
     write_whole(&args.output.join("index.html"), page.html.as_bytes())?;

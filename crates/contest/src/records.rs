@@ -1,0 +1,73 @@
+//! Files of outcomes: what their figures are, and an outcome on every further line.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+use xla_gym_report::results::{Header, Outcome};
+
+use crate::earlier::EarlierOutcome;
+
+/// What files of outcomes hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Records {
+    /// What the figures are; nothing in files that were written before that was said.
+    pub header: Option<Header>,
+    /// The outcomes.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// Why a file of outcomes cannot be read.
+#[derive(Debug, Error)]
+pub enum RecordsError {
+    /// A line is none of what is written to such files.
+    #[error("line {line}")]
+    Line {
+        /// Which one, from 1.
+        line: usize,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// Figures of one kind cannot be set beside figures of another.
+    #[error(
+        "line {line}: its outcomes are not measured as those before it, so they cannot be compared"
+    )]
+    OtherHeader {
+        /// Which one, from 1.
+        line: usize,
+    },
+}
+
+/// The line that says what the figures are.
+#[derive(Serialize, Deserialize)]
+struct HeaderLine {
+    header: Header,
+}
+
+impl Records {
+    /// Adds what is written in a file. The last line may have been cut off by a kill.
+    pub fn add(&mut self, text: &str) -> Result<(), RecordsError> {
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        for (line, text) in (1..).zip(text[..whole].lines()) {
+            let wrong = |source| RecordsError::Line { line, source };
+            let value: Value = serde_json::from_str(text).map_err(wrong)?;
+            if value.get("header").is_some() {
+                let HeaderLine { header } = serde_json::from_str(text).map_err(wrong)?;
+                if self.header.as_ref().is_some_and(|known| *known != header) {
+                    return Err(RecordsError::OtherHeader { line });
+                }
+                self.header = Some(header);
+            } else if value.get("stages").is_some() {
+                self.outcomes.push(serde_json::from_str(text).map_err(wrong)?);
+            } else {
+                let earlier: EarlierOutcome = serde_json::from_str(text).map_err(wrong)?;
+                self.outcomes.push(earlier.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The line that a file begins with.
+    pub fn first_line(header: &Header) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string(&HeaderLine { header: header.clone() })? + "\n")
+    }
+}
