@@ -4,6 +4,7 @@ use std::{io, path::PathBuf};
 
 use thiserror::Error;
 use xla_gym_env::EnvError;
+use xla_gym_rows::RowsError;
 
 /// What can go wrong in training.
 #[derive(Debug, Error)]
@@ -44,6 +45,9 @@ pub enum AgentError {
         /// In which update.
         update: u64,
     },
+    /// Known orders cannot be read.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
     /// The environment gave up.
     #[error(transparent)]
     Env(#[from] EnvError),

@@ -71,15 +71,7 @@ pub struct Demonstration {
 
 /// Reads orders from lines of JSON.
 pub fn read_demonstrations(path: &Path) -> Result<Vec<Demonstration>, AgentError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| AgentError::Read { path: path.to_owned(), error })?;
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| AgentError::Format {
-            path: path.to_owned(),
-            message: format!("line {}: {error}", number + 1),
-        })
-    };
-    text.lines().enumerate().map(parse).collect()
+    Ok(xla_gym_rows::read(path)?)
 }
 
 /// Steps of orders: what was seen, and what to do there.

@@ -2,10 +2,8 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
-    io::Write,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -21,6 +19,7 @@ use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
 use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_optimize::coreset;
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
+use xla_gym_rows::{Appender, read_if_any};
 use xla_gym_search::{Budget, Goal, Method, Policy, Search, search};
 
 use crate::graphs;
@@ -98,21 +97,12 @@ pub struct Row {
 impl Row {
     /// Reads orders, one line of JSON each.
     pub fn read(path: &Path) -> Result<Vec<Row>> {
-        let named = || path.display().to_string();
-        let text = std::fs::read_to_string(path).with_context(named)?;
-        let parse = |(number, line)| {
-            let at = || format!("{}, line {}", named(), number + 1);
-            serde_json::from_str(line).with_context(at)
-        };
-        text.lines().enumerate().map(parse).collect()
+        Ok(xla_gym_rows::read(path)?)
     }
 
     /// Writes orders, one line of JSON each.
     pub fn write(rows: &[Row], path: &Path) -> Result<()> {
-        let lines: Vec<String> =
-            rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-        let named = || path.display().to_string();
-        std::fs::write(path, lines.join("\n") + "\n").with_context(named)
+        Ok(xla_gym_rows::write(path, rows)?)
     }
 
     /// A world in which its program is the only one.
@@ -139,7 +129,7 @@ pub fn run(args: Args) -> Result<()> {
         _ => true,
     });
     let policy = args.policy.as_deref().map(TrainedPolicy::find).transpose()?;
-    let before = if args.output.exists() { Row::read(&args.output)? } else { Vec::new() };
+    let before = read_if_any::<Row>(&args.output)?;
     let searches = args.astray.unwrap_or(1) as usize;
     if args.astray.is_none() && before.iter().any(|row| !row.after.is_empty()) {
         bail!("{}: its orders begin astray; name another file", args.output.display());
@@ -160,7 +150,7 @@ pub fn run(args: Args) -> Result<()> {
         Some(policy) if args.astray.is_some() => graphs::lossless(&policy.interface.passes)?,
         _ => Vec::new(),
     };
-    let file = Mutex::new(File::options().create(true).append(true).open(&args.output)?);
+    let file = Appender::open(&args.output)?;
     let bar = graphs::progress(programs.len() as u64, "graphs");
     on_all_cores(programs.len(), |index| {
         // A world for each: what is remembered of one graph is of no use to another.
@@ -183,9 +173,7 @@ pub fn run(args: Args) -> Result<()> {
                 {
                     bar.suspend(|| println!("{name}: {words}"));
                 }
-                let line = serde_json::to_string(&row)? + "\n";
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                file.write_all(line.as_bytes())?;
+                file.add(&row)?;
             }
         }
         bar.inc(1);

@@ -21,12 +21,12 @@ mod mutate;
 mod mutations;
 mod optional;
 mod overhead;
+mod pack;
 mod pass_table;
 mod power;
 mod recheck;
 mod reduced;
 mod referee;
-mod rows;
 mod search;
 mod soundness;
 mod speed;
@@ -91,6 +91,7 @@ enum Command {
     Optional(optional::Args),
     /// How often the oracle calls a wrong program equal.
     Mutants(mutants::Args),
+    Pack(pack::Args),
     /// A better pass order for one graph.
     Search(search::Args),
 }
@@ -122,6 +123,7 @@ fn main() -> Result<()> {
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Mutants(args) => mutants::run(args),
+        Command::Pack(args) => pack::run(args),
         Command::Search(args) => search::run(args),
     }
 }

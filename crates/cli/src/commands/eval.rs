@@ -2,9 +2,7 @@
 
 use std::{
     collections::HashSet,
-    fs::File,
-    io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
     sync::{
         Arc, Mutex, PoisonError,
@@ -20,6 +18,7 @@ use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::on_all_cores;
 use xla_gym_env::CacheConfig;
 use xla_gym_report::results::{Outcome, summary, summary_text};
+use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Method;
 
 use crate::{context::Context, plain::plain};
@@ -119,9 +118,9 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let cache = CacheConfig { disk: args.cache.clone(), ..CacheConfig::default() };
     let check = (!args.no_check).then(|| Options { trials: args.trials, ..Options::default() });
     let contest = Contest::new(context.engine_config()?, programs, cache, check);
-    let mut outcomes = match &args.output {
-        Some(path) if path.exists() => read_outcomes(path)?,
-        _ => Vec::new(),
+    let mut outcomes: Vec<Outcome> = match &args.output {
+        Some(path) => rows::read_if_any(path)?,
+        None => Vec::new(),
     };
     // What lacks a legal ratio or a check that is wanted now is done again.
     outcomes.retain(|outcome| args.no_legal || outcome.legal.is_some());
@@ -129,8 +128,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         args.no_check || outcome.verdicts().all(|(_, outputs)| *outputs != Outputs::Unchecked)
     });
     let done: HashSet<Key> = outcomes.iter().map(key).collect();
-    let file = args.output.as_ref().map(|path| append_to(path));
-    let file = Mutex::new(file.transpose()?);
+    let file = args.output.as_deref().map(Appender::open).transpose()?;
     let progress = context.progress();
     progress.doing("competing");
     progress.counting(contest.len() as u64, "graphs");
@@ -159,8 +157,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                         continue;
                     }
                 };
-                if let Some(file) = &mut *lock(&file) {
-                    file.write_all((serde_json::to_string(&outcome)? + "\n").as_bytes())?;
+                if let Some(file) = &file {
+                    file.add(&outcome)?;
                 }
                 lock(&fresh).push(outcome);
             }
@@ -224,35 +222,12 @@ fn unproven(outcomes: &[Outcome]) -> String {
     format!("\nNot found equal, and so counted as if nothing had been done:\n{}", lines.concat())
 }
 
-/// Opens a file to go on with, without a last line that was cut off.
-fn append_to(path: &Path) -> Result<File> {
-    let cannot = || format!("{} cannot be written", path.display());
-    let file = File::options().create(true).append(true).open(path).with_context(cannot)?;
-    let text = std::fs::read(path).with_context(cannot)?;
-    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    file.set_len(whole as u64).with_context(cannot)?;
-    Ok(file)
-}
-
 /// Graph, contestant, kind, seed, weights, budget. A policy that was trained anew is another one.
 type Key = (String, String, String, u64, Option<String>, u64);
 
 fn key(outcome: &Outcome) -> Key {
     let Outcome { graph, contestant, kind, seed, weights, budget, .. } = outcome;
     (graph.clone(), contestant.clone(), kind.to_string(), *seed, weights.clone(), *budget)
-}
-
-/// Reads outcomes that were written before.
-pub fn read_outcomes(path: &Path) -> Result<Vec<Outcome>> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .with_context(|| format!("{}, line {}", path.display(), number + 1))
-    };
-    // The last line may have been cut off by a kill.
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    text[..whole].lines().enumerate().map(parse).collect()
 }
 
 fn contestants(args: &Args) -> Result<Vec<Contestant>> {
