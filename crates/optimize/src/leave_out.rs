@@ -4,7 +4,7 @@ use serde::Deserialize;
 use xla_gym_score::OPTIONAL;
 
 /// What was tried on training graphs: `xla-gym-lab optional`.
-const TRIALS: &str = include_str!("../../../data/optional-passes.json");
+const TRIALS: &str = include_str!("../../../shipped/xla/optional-passes.json");
 
 #[derive(Deserialize)]
 struct Trials {
