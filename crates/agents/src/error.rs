@@ -39,6 +39,9 @@ pub enum AgentError {
     /// Somebody else works in the folder of a run.
     #[error("{} is in use by another training run", .0.display())]
     Busy(PathBuf),
+    /// A run was ended before its first update, so that nothing of it is left.
+    #[error("interrupted before the first update: the same command begins again")]
+    Interrupted,
     /// The weights are no numbers any more.
     #[error("the policy diverged in update {update}: try a smaller learning rate")]
     Diverged {

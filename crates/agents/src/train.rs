@@ -269,14 +269,19 @@ impl<'a> Run<'a> {
         }
         let mut luck = luck(self.config.seed, IMITATION);
         let policy = self.learner.policy_mut();
-        imitate(policy, &examples, how, &mut luck, &mut |epoch, right| {
+        let finished = imitate(policy, &examples, how, &mut luck, &mut |epoch, right| {
             watch.doing(&format!(
                 "learning {} steps by heart, {epoch} of {}: {:.0}% right",
                 examples.actions.len(),
                 how.epochs,
                 100.0 * right
             ));
+            !self.setting.stop.load(Ordering::Relaxed)
         });
+        // A second time it would come to the same, and it takes minutes at most.
+        if !finished {
+            return Err(AgentError::Interrupted);
+        }
         self.done.seconds += begin.elapsed().as_secs_f64();
         Ok(())
     }

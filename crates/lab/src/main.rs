@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bar;
 mod canonical;
 mod coreset;
 mod demonstrations;

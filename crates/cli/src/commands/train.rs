@@ -94,7 +94,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 }
 
 /// The command as it was typed, for the model card.
-fn command_line() -> String {
+pub fn command_line() -> String {
     let words = std::env::args()
         .skip(1)
         .map(|word| if word.contains([' ', '[', '"']) { format!("'{word}'") } else { word });
