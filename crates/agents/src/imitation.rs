@@ -1,4 +1,4 @@
-//! Learning by heart what a search found, before learning by trial.
+//! Behaviour cloning of what a search found, before learning by trial.
 
 use std::path::{Path, PathBuf};
 

@@ -76,7 +76,7 @@ enum Command {
     Speed(speed::Args),
     /// A small set of orders that together do well on the training graphs.
     Coreset(coreset::Args),
-    /// Good orders for training graphs, by search, for agents to learn by heart.
+    /// Good orders for training graphs, by search, for agents to learn.
     Demonstrations(demonstrations::Args),
     /// Orders in which passes are named alike.
     Canonical(canonical::Args),
