@@ -52,10 +52,10 @@ pub struct Config {
     pub network: Network,
     /// How it learns.
     pub algorithm: Algorithm,
-    /// Orders that a search found, learnt by heart before everything else.
+    /// Orders that a search found, cloned before everything else.
     #[serde(default)]
     pub imitation: Option<Imitation>,
-    /// Programs kept apart, on which progress is seen.
+    /// Held-out programs, on which progress is seen.
     #[serde(default)]
     pub validation: Validation,
     /// When to end early.
@@ -188,11 +188,11 @@ impl Algorithm {
     }
 }
 
-/// Programs kept apart, on which progress is seen.
+/// Held-out programs, on which progress is seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Validation {
-    /// Every how manieth of the benchmarks is kept apart; 0 for none.
+    /// Every how manieth of the benchmarks is held out; 0 for none.
     pub every: usize,
     /// How many at most.
     pub most: usize,
@@ -287,7 +287,7 @@ impl Config {
                 return refuse("plateau.validations: must be at least 1");
             }
             if self.validation.every == 0 {
-                return refuse("plateau: it needs programs kept apart (validation.every)");
+                return refuse("plateau: it needs held-out programs (validation.every)");
             }
         }
         match &self.algorithm {

@@ -1,4 +1,4 @@
-//! Learning by heart what a search found, before learning by trial.
+//! Behaviour cloning of what a search found, before learning by trial.
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ fn learning_rate() -> f64 {
 }
 
 /// An order that was good for a program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Demonstration {
     /// The program.
     pub benchmark: String,
@@ -59,10 +59,20 @@ pub struct Demonstration {
     #[serde(default)]
     pub legal: bool,
     /// Passes that come before the order, and are not to be learnt.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// The passes that change something, in order.
     pub passes: Vec<String>,
+    /// Operations where the order begins: of the program as emitted, or made legal. 0 if nobody
+    /// counted them, here and below.
+    #[serde(default)]
+    pub initial: u64,
+    /// Operations after the compiler's own order.
+    #[serde(default)]
+    pub default: u64,
+    /// Operations after this one.
+    #[serde(default)]
+    pub operations: u64,
     /// Whether what they make of the program was run and found to compute what it should. Whoever
     /// reads it decides; `xla-gym-lab recheck --keep-equal` leaves out the others.
     #[serde(default)]
@@ -71,15 +81,7 @@ pub struct Demonstration {
 
 /// Reads orders from lines of JSON.
 pub fn read_demonstrations(path: &Path) -> Result<Vec<Demonstration>, AgentError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| AgentError::Read { path: path.to_owned(), error })?;
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| AgentError::Format {
-            path: path.to_owned(),
-            message: format!("line {}: {error}", number + 1),
-        })
-    };
-    text.lines().enumerate().map(parse).collect()
+    Ok(xla_gym_rows::read(path)?)
 }
 
 /// Steps of orders: what was seen, and what to do there.
@@ -141,25 +143,25 @@ pub fn examples(
     Ok(Examples { seen: Matrix::from_vec(actions.len(), width, seen), actions })
 }
 
-/// Teaches a policy to do what the examples do. Returns the share of examples in which it then
-/// puts the right action first.
+/// Teaches a policy to do what the examples do: behaviour cloning. `watch` is told after every epoch in
+/// what share of the examples the right action was put first, and says whether to go on. Returns
+/// whether it came to the end.
 pub fn imitate(
     policy: &mut Mlp,
     examples: &Examples,
     how: &Imitation,
     luck: &mut ChaCha8Rng,
-    watch: &mut dyn FnMut(usize, f64),
-) -> f64 {
+    watch: &mut dyn FnMut(usize, f64) -> bool,
+) -> bool {
     let count = examples.actions.len();
     let mut adam = Adam::new(policy.parameters().len(), how.learning_rate, 1e-8);
     let mut gradient = vec![0.0; policy.parameters().len()];
     let mut tape = Tape::default();
     let mut rows: Vec<usize> = (0..count).collect();
     let all = vec![true; policy.shape().outputs];
-    let mut right = 0.0;
     for epoch in 0..how.epochs {
         rows.shuffle(luck);
-        right = 0.0;
+        let mut right = 0.0;
         for batch in rows.chunks(how.batch.max(1)) {
             policy.forward_keeping(&pick(&examples.seen, batch), &mut tape);
             let mut by = Matrix::zeros(batch.len(), all.len());
@@ -177,7 +179,9 @@ pub fn imitate(
             adam.step(policy.parameters_mut(), &gradient);
         }
         right /= count.max(1) as f64;
-        watch(epoch + 1, right);
+        if !watch(epoch + 1, right) {
+            return false;
+        }
     }
-    right
+    true
 }

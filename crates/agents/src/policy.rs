@@ -35,7 +35,7 @@ pub struct Card {
     pub steps: u64,
     /// Seconds that took.
     pub seconds: f64,
-    /// Geometric mean of the order ratio on programs that were kept apart.
+    /// Geometric mean of the order ratio on held-out programs.
     pub validation: Option<f64>,
     /// The commit of the software, if it was known.
     pub commit: Option<String>,

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::policy::TrainedPolicy;
 
 /// A policy that comes with the software. What each was trained on and what it is worth is in its
-/// card, and in `policies/README.md`.
+/// card, and in `shipped/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shipped {
     /// For all kinds of graphs.
@@ -31,8 +31,10 @@ impl Shipped {
         static GENERAL: OnceLock<Option<TrainedPolicy>> = OnceLock::new();
         static GPT2: OnceLock<Option<TrainedPolicy>> = OnceLock::new();
         let (place, bytes): (_, &[u8]) = match self {
-            Shipped::General => (&GENERAL, include_bytes!("../../../policies/general.safetensors")),
-            Shipped::Gpt2 => (&GPT2, include_bytes!("../../../policies/gpt2.safetensors")),
+            Shipped::General => {
+                (&GENERAL, include_bytes!("../../../shipped/xla/general.safetensors"))
+            }
+            Shipped::Gpt2 => (&GPT2, include_bytes!("../../../shipped/xla/gpt2.safetensors")),
         };
         place.get_or_init(|| TrainedPolicy::from_bytes(bytes).ok()).as_ref()
     }

@@ -37,7 +37,7 @@ use crate::{
 const CONFIGURATION: &str = "config.toml";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 const PROGRESS: &str = "progress.jsonl";
-/// The policy that did best on programs kept apart; the last one, if none were.
+/// The policy that did best on held-out programs; the last one, if none were.
 pub const POLICY: &str = "policy.safetensors";
 /// The policy after the last update.
 pub const LAST: &str = "last.safetensors";
@@ -94,7 +94,7 @@ pub struct Trained {
     pub interrupted: bool,
     /// Whether it ended early because it did not get better.
     pub plateau: bool,
-    /// The best geometric mean of the order ratio on programs kept apart.
+    /// The best geometric mean of the order ratio on held-out programs.
     pub validation: Option<f64>,
     /// Seconds in all, over all parts of the run.
     pub seconds: f64,
@@ -189,7 +189,7 @@ impl<'a> Run<'a> {
         let (training, mut validation) = divide(config, &world)?;
         let prover = config.validation.check.then(|| Prover::new(VALIDATION));
         if let (Some(prover), false) = (&prover, validation.is_empty()) {
-            watch.doing("running the programs kept apart");
+            watch.doing("running the held-out programs");
             let all = validation.len();
             let comparable =
                 on_all_cores(all, |index| prover.comparable(&world, validation[index]))?;
@@ -198,7 +198,7 @@ impl<'a> Run<'a> {
             if validation.len() < all {
                 let lost = all - validation.len();
                 watch.warn(&format!(
-                    "{lost} of {all} programs kept apart cannot be compared and are left out"
+                    "{lost} of {all} held-out programs cannot be compared and are left out"
                 ));
             }
         }
@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
             run.events.text("configuration", 0, &text).map_err(cannot)?;
             run.imitate(watch)?;
             if config.imitation.is_some() {
-                watch.doing("trying what was learnt by heart");
+                watch.doing("trying what was cloned");
                 let validation = run.validate()?;
                 run.write_down(&run.progress(0.0, 1.0, validation, BTreeMap::new()))?;
             }
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    /// Learns by heart what a search found, if the configuration says so.
+    /// Behaviour cloning of what a search found, if the configuration says so.
     fn imitate(&mut self, watch: &mut dyn Watch) -> Result<(), AgentError> {
         let Some(how) = &self.config.imitation else { return Ok(()) };
         let begin = Instant::now();
@@ -269,14 +269,19 @@ impl<'a> Run<'a> {
         }
         let mut luck = luck(self.config.seed, IMITATION);
         let policy = self.learner.policy_mut();
-        imitate(policy, &examples, how, &mut luck, &mut |epoch, right| {
+        let finished = imitate(policy, &examples, how, &mut luck, &mut |epoch, right| {
             watch.doing(&format!(
-                "learning {} steps by heart, {epoch} of {}: {:.0}% right",
+                "behaviour cloning of {} steps, epoch {epoch} of {}: {:.0}% right",
                 examples.actions.len(),
                 how.epochs,
                 100.0 * right
             ));
+            !self.setting.stop.load(Ordering::Relaxed)
         });
+        // A second time it would come to the same, and it takes minutes at most.
+        if !finished {
+            return Err(AgentError::Interrupted);
+        }
         self.done.seconds += begin.elapsed().as_secs_f64();
         Ok(())
     }
@@ -409,7 +414,7 @@ impl<'a> Run<'a> {
         Ok((0..episodes.len()).filter(|number| !count[*number]).collect())
     }
 
-    /// Tries the policy on programs kept apart, and keeps it if it is the best so far.
+    /// Tries the policy on held-out programs, and keeps it if it is the best so far.
     fn validate(&mut self) -> Result<Option<f64>, AgentError> {
         if self.validation.is_empty() {
             return Ok(None);
@@ -625,7 +630,7 @@ fn same_configuration(config: &Config, folder: &Path) -> Result<(), AgentError> 
 /// The world in which a configuration trains.
 pub fn make_world(config: &Config, engine: EngineConfig) -> Result<World, AgentError> {
     let mut found = Benchmarks::find(&config.benchmarks).map_err(EnvError::from)?;
-    // One that is named twice must not be both trained on and kept apart.
+    // One that is named twice must not be both trained on and held out.
     let mut seen = HashSet::new();
     found.programs.retain(|program| seen.insert(program.name()));
     found.programs.retain(|program| match program {
@@ -647,7 +652,7 @@ pub fn make_world(config: &Config, engine: EngineConfig) -> Result<World, AgentE
     Ok(World::with_programs(world, found)?)
 }
 
-/// Programs to train on, by size, and programs kept apart.
+/// Programs to train on, by size, and held-out programs.
 fn divide(config: &Config, world: &World) -> Result<(Vec<usize>, Vec<usize>), AgentError> {
     let mut programs = (0..world.len())
         .map(|benchmark| Ok((world.size(benchmark)?, benchmark)))

@@ -20,11 +20,10 @@ fn what_comes_before_an_order_is_walked_and_not_learnt() {
     let learnt = |after: &[&str], passes: &[&str]| {
         let names = |passes: &[&str]| passes.iter().map(|pass| (*pass).to_owned()).collect();
         let order = Demonstration {
-            outputs: Default::default(),
             benchmark: world.benchmark_name(0).to_owned(),
-            legal: false,
             after: names(after),
             passes: names(passes),
+            ..Demonstration::default()
         };
         examples(&gatherer, &[0], false, &[order]).unwrap()
     };

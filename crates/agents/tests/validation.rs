@@ -60,11 +60,11 @@ fn programs_that_cannot_be_compared_are_left_out_and_it_is_said() {
     let text =
         "HloModule tiny\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] negate(x)\n}\n";
     std::fs::write(&tiny, text).unwrap();
-    // Of two, the larger is kept apart.
+    // Of two, the larger is held out.
     let infeed = stranger("infeed.hlo");
     let programs = [infeed.to_str().unwrap(), tiny.to_str().unwrap()];
     let (checked, heard) = trained(&programs, 2, true);
-    assert_eq!(heard, ["1 of 1 programs kept apart cannot be compared and are left out"]);
+    assert_eq!(heard, ["1 of 1 held-out programs cannot be compared and are left out"]);
     assert_eq!(checked.validation, None);
     let (unchecked, heard) = trained(&programs, 2, false);
     assert!(heard.is_empty() && unchecked.validation.is_some(), "{heard:?}");

@@ -100,6 +100,8 @@ enum Command {
     Recipes(commands::recipes::Args),
     /// Train a policy that orders passes.
     Train(commands::train::Args),
+    /// Teach a policy: search for good orders, learn them, search where it goes astray, learn again.
+    Teach(commands::teach::Args),
     /// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
     Eval(commands::eval::Args),
     /// Turn outcomes of `eval` and logs of `train` into a page with figures.
@@ -145,6 +147,7 @@ fn main() -> ExitCode {
         Command::Attribute(args) => commands::explain::run_attribute(&context, args),
         Command::Recipes(args) => commands::recipes::run(&context, args),
         Command::Train(args) => commands::train::run(&context, args),
+        Command::Teach(args) => commands::teach::run(&context, args),
         Command::Eval(args) => commands::eval::run(&context, args),
         Command::Report(args) => commands::report::run(&context, args),
         Command::Score(args) => commands::score::run(&context, args),
@@ -187,7 +190,9 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
     match agent {
         Some(AgentError::Config(_)) => return 2,
-        Some(AgentError::Read { .. } | AgentError::Format { .. }) => return 3,
+        Some(AgentError::Read { .. } | AgentError::Format { .. } | AgentError::Rows(_)) => {
+            return 3;
+        }
         _ => {}
     }
     let input = matches!(env, Some(EnvError::Benchmark(_)))

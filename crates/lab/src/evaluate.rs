@@ -2,10 +2,8 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs::File,
-    io::Write,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -16,10 +14,11 @@ use xla_gym_engine::{EngineConfig, on_all_cores};
 use xla_gym_env::{Start, World, WorldConfig};
 use xla_gym_optimize::{Figure, Judge, Objective, Task, optimize};
 use xla_gym_oracle::Verdict;
+use xla_gym_rows::{self as rows, Appender};
 use xla_gym_score::Ratio;
 use xla_gym_search::{Budget, Method};
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// What `optimize` is worth: order ratio, legal ratio and kernels on many graphs, methods side by
 /// side at equal budgets.
@@ -113,7 +112,7 @@ impl Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let mut rows = read_rows(&args.output)?;
+    let mut rows = rows::read_if_any(&args.output)?;
     if args.only_table {
         print(&rows);
         return Ok(());
@@ -134,18 +133,14 @@ pub fn run(args: Args) -> Result<()> {
     let programs: Vec<Benchmark> =
         (0..4).flat_map(|first| programs.iter().skip(first).step_by(4).cloned()).collect();
     let done: HashSet<_> = rows.iter().map(Row::key).collect();
-    let file = File::options().create(true).append(true).open(&args.output)?;
-    let file = Mutex::new(file);
+    let file = Appender::open(&args.output)?;
     let begin = Instant::now();
     let late = || args.minutes.is_some_and(|m| begin.elapsed().as_secs_f64() > m * 60.0);
     let bar = graphs::progress(programs.len() as u64, "graphs");
     on_all_cores(programs.len(), |index| {
         if !late() {
-            let found = evaluate(&programs[index], &args, &done, &|row| {
-                let line = serde_json::to_string(row)? + "\n";
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                Ok(file.write_all(line.as_bytes())?)
-            });
+            let write = |row: &Row| Ok(file.add(row)?);
+            let found = evaluate(&programs[index], &args, &done, &write);
             // One graph that cannot be done does not end the others.
             if let Err(error) = found {
                 bar.suspend(|| eprintln!("{}: {error:#}", programs[index].name()));
@@ -155,7 +150,7 @@ pub fn run(args: Args) -> Result<()> {
         Ok::<(), anyhow::Error>(())
     })?;
     bar.finish_and_clear();
-    rows = read_rows(&args.output)?;
+    rows = rows::read_if_any(&args.output)?;
     print(&rows);
     Ok(())
 }

@@ -1,13 +1,6 @@
 //! Every graph beside what XLA's own pipeline makes of it: the oracle must call them equal.
 
-use std::{
-    collections::HashSet,
-    fs::File,
-    io::Write,
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashSet, path::PathBuf, time::Instant};
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -17,8 +10,9 @@ use xla_gym_engine::{
     protocol::{Form, Observe, PipelineOptions, Signature},
 };
 use xla_gym_oracle::{Options, ReferenceKind};
+use xla_gym_rows::{self as rows, Appender};
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// Every graph beside what XLA's own pipeline makes of it, before layouts are chosen: how often the
 /// oracle raises a false alarm, what it cannot compare and why, and what it costs.
@@ -83,13 +77,13 @@ pub fn run(args: Args) -> Result<()> {
     programs.retain(|program| size(program) <= args.up_to && seen.insert(program.name()));
     programs.sort_by_key(size);
     let done: HashSet<String> =
-        read_rows::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
+        rows::read_if_any::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
     let programs: Vec<Benchmark> = programs
         .into_iter()
         .step_by(args.every.max(1))
         .filter(|program| !done.contains(&program.name()))
         .collect();
-    let file = Mutex::new(File::options().create(true).append(true).open(&args.output)?);
+    let file = Appender::open(&args.output)?;
     let bar = graphs::progress(programs.len() as u64, "graphs");
     on_all_cores(programs.len(), |index| {
         let program = &programs[index];
@@ -109,13 +103,12 @@ pub fn run(args: Args) -> Result<()> {
             reference_seconds: 0.0,
             compare_seconds: 0.0,
         });
-        let line = serde_json::to_string(&row)? + "\n";
-        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
+        file.add(&row)?;
         bar.inc(1);
         anyhow::Ok(())
     })?;
     bar.finish_and_clear();
-    print(&read_rows(&args.output)?);
+    print(&rows::read_if_any(&args.output)?);
     Ok(())
 }
 

@@ -50,13 +50,6 @@ pub fn usable_passes(engine: &Engine) -> Vec<PassId> {
     passes.filter(|(_, pass)| !pass.after_layout).map(|(id, _)| PassId(id as u16)).collect()
 }
 
-/// Those of some passes that keep what programs compute.
-pub fn lossless(names: &[String]) -> Result<Vec<String>> {
-    let engine = engine(20)?;
-    let lossy = |name: &String| engine.hello().passes.iter().any(|p| p.lossy && p.name == **name);
-    Ok(names.iter().filter(|name| !lossy(name)).cloned().collect())
-}
-
 /// A bar with rate and time left.
 pub fn progress(total: u64, what: &str) -> ProgressBar {
     let template = format!("{what} {{bar:30}} {{pos}}/{{len}} ({{per_sec}}, {{eta}} left)");

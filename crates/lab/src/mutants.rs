@@ -2,8 +2,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{File, OpenOptions},
-    io::Write,
     path::PathBuf,
     sync::{Mutex, PoisonError},
     time::Instant,
@@ -20,12 +18,12 @@ use xla_gym_engine::{
     protocol::{Fingerprint, Form, Limits, Observe},
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, interpreter_seconds};
+use xla_gym_rows::{self as rows, Appender};
 
 use crate::{
     graphs,
     mutate::Mutants,
     referee::{APART, Apart, Referee},
-    rows::read_rows,
     spread::spread,
 };
 
@@ -150,18 +148,18 @@ struct Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let rows = read_rows(&args.output)?;
+    let rows = rows::read_if_any(&args.output)?;
     if !args.only_table {
         measure(&args, &rows)?;
     }
-    print(&read_rows(&args.output)?);
+    print(&rows::read_if_any(&args.output)?);
     Ok(())
 }
 
 struct Lab<'a> {
     args: &'a Args,
     engine: Engine,
-    file: Mutex<File>,
+    file: Appender,
     bar: ProgressBar,
 }
 
@@ -178,7 +176,7 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
     let lab = Lab {
         args,
         engine: Engine::start(EngineConfig { quarantine: None, limits, ..EngineConfig::xla()? })?,
-        file: Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?),
+        file: Appender::open(&args.output)?,
         bar: graphs::progress(args.mutants as u64, "mutants"),
     };
     let queue =
@@ -304,7 +302,7 @@ impl Lab<'_> {
             seconds: begin.elapsed().as_secs_f64(),
         };
         if !known.iter().any(|row| row.draw == 0) {
-            self.write(&empty)?;
+            self.file.add(&empty)?;
         }
         let stream = program.name().bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -345,15 +343,9 @@ impl Lab<'_> {
                 }
             }
             row.seconds = begin.elapsed().as_secs_f64();
-            self.write(&row)?;
+            self.file.add(&row)?;
         }
         Ok(None)
-    }
-
-    fn write(&self, row: &Row) -> Result<()> {
-        let line = serde_json::to_string(row)? + "\n";
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(file.write_all(line.as_bytes())?)
     }
 
     /// A text that XLA's parser and verifier take.

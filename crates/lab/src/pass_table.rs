@@ -46,7 +46,7 @@ pub fn run(args: Args) -> Result<()> {
 
     let mut text = format!(
         "# Change in operations when a pass runs alone on the graph as emitted; · no change.\n\
-         # Engine: {}. Made by `xla-gym-lab pass-table -o data/pass-table.tsv`.\npass",
+         # Engine: {}. Made by `xla-gym-lab pass-table -o evidence/pass-table.tsv`.\npass",
         engine.name()
     );
     for (name, _) in &graphs {

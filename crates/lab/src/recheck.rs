@@ -2,10 +2,8 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::File,
-    io::Write,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Instant,
 };
 
@@ -19,8 +17,9 @@ use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
 use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_optimize::Coreset;
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
+use xla_gym_rows::{self as rows, Appender};
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// Whether orders in files compute what they should: each is replayed, run beside the program as
 /// emitted, and compared.
@@ -115,8 +114,15 @@ type Key = (String, usize, String, String);
 
 impl Checked {
     fn key(&self) -> Key {
-        (self.file.clone(), self.line, self.part.clone(), self.order.clone())
+        (named(Path::new(&self.file)), self.line, self.part.clone(), self.order.clone())
     }
+}
+
+/// A file's name without its folder and whether it is packed, so that what is known of a file stays known
+/// when it is moved or packed.
+fn named(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(".zst").unwrap_or(&name).to_owned()
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -129,15 +135,18 @@ pub fn run(args: Args) -> Result<()> {
     };
     let key = |order: &Order| {
         let (file, line) = order.row;
-        let file = args.files[file].display().to_string();
-        (file, line, order.part.to_owned(), order.fingerprint())
+        (named(&args.files[file]), line, order.part.to_owned(), order.fingerprint())
     };
-    let mut known: HashMap<Key, Checked> =
-        read_rows::<Checked>(&path)?.into_iter().map(|checked| (checked.key(), checked)).collect();
+    let mut known: HashMap<Key, Checked> = rows::read_if_any::<Checked>(&path)?
+        .into_iter()
+        .map(|checked| (checked.key(), checked))
+        .collect();
     let missing: Vec<&Order> =
         orders.iter().filter(|order| !known.contains_key(&key(order))).collect();
     check(&args, &missing, &path)?;
-    known.extend(read_rows::<Checked>(&path)?.into_iter().map(|checked| (checked.key(), checked)));
+    known.extend(
+        rows::read_if_any::<Checked>(&path)?.into_iter().map(|checked| (checked.key(), checked)),
+    );
     let wanted: Vec<&Checked> = orders.iter().filter_map(|order| known.get(&key(order))).collect();
     print!("{}", table(&wanted));
     if args.keep_equal {
@@ -155,17 +164,19 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The rows of a file: lines of JSON, or the orders of a coreset.
 fn rows(path: &Path) -> Result<Vec<Value>> {
-    let named = || path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(named)?;
-    if let Ok(Value::Object(whole)) = serde_json::from_str(&text)
-        && let Some(Value::Array(orders)) = whole.get("orders")
-    {
-        return Ok(orders.clone());
+    if is_coreset(path) {
+        let named = || path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(named)?;
+        let whole: Value = serde_json::from_str(&text).with_context(named)?;
+        let orders = whole.get("orders").and_then(Value::as_array);
+        return orders.cloned().with_context(|| format!("{} has no orders", named()));
     }
-    let parse = |(number, line)| {
-        serde_json::from_str(line).with_context(|| format!("{}, line {}", named(), number + 1))
-    };
-    text.lines().enumerate().map(parse).collect()
+    Ok(rows::read(path)?)
+}
+
+/// A coreset is one JSON value; everything else has a line for each row.
+fn is_coreset(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
 }
 
 /// The orders that are to be checked.
@@ -319,16 +330,13 @@ fn check(args: &Args, orders: &[&Order], path: &Path) -> Result<()> {
     // At random, so that the time that is left can be told from the time that went by.
     let mut graphs: Vec<Vec<&Order>> = by_graph.into_values().collect();
     graphs.shuffle(&mut ChaCha8Rng::seed_from_u64(args.seed));
-    let named = || path.display().to_string();
-    let file = File::options().create(true).append(true).open(path).with_context(named)?;
-    let file = Mutex::new(file);
+    let file = Appender::open(path)?;
     let bar = graphs::progress(orders.len() as u64, "orders");
     on_all_cores(graphs.len(), |index| {
         let orders = &graphs[index];
         let mut done = 0;
         let checked = check_graph(args, orders, &mut |checked| {
-            let line = serde_json::to_string(&checked)? + "\n";
-            file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
+            file.add(&checked)?;
             done += 1;
             bar.inc(1);
             Ok(())
@@ -452,14 +460,15 @@ fn keep(args: &Args, files: &[Vec<Value>], equal: impl Fn((usize, usize)) -> boo
         let headers = rows.iter().filter(|row| is_header(row)).count();
         kept += proven.iter().filter(|one| **one).count();
         all += rows.len() - headers;
-        let whole = std::fs::read_to_string(path)?;
-        if let Ok(mut coreset) = serde_json::from_str::<Coreset>(&whole) {
+        if is_coreset(path) {
+            let mut coreset: Coreset = serde_json::from_str(&std::fs::read_to_string(path)?)?;
             let mut proven = proven.into_iter();
             coreset.orders.retain(|_| proven.next().unwrap_or_default());
             coreset.orders.iter_mut().for_each(|order| order.outputs = Some("equal".to_owned()));
             text += &(serde_json::to_string_pretty(&coreset)? + "\n");
             continue;
         }
+        let whole = rows::text(path)?;
         for ((row, line), proven) in rows.iter().zip(whole.lines()).zip(proven) {
             if is_header(row) {
                 text += &format!("{line}\n");
@@ -468,8 +477,7 @@ fn keep(args: &Args, files: &[Vec<Value>], equal: impl Fn((usize, usize)) -> boo
             }
         }
     }
-    let named = || args.output.display().to_string();
-    std::fs::write(&args.output, text).with_context(named)?;
+    rows::write_text(&args.output, &text)?;
     println!("{kept} of {all} rows are proven and kept in {}", args.output.display());
     Ok(())
 }

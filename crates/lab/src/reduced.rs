@@ -1,6 +1,6 @@
 //! Whether a program with fewer layers stands for the whole.
 
-use std::{collections::HashSet, fs::File, io::Write, path::PathBuf, sync::Arc, time::Instant};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Instant};
 
 use anyhow::Result;
 use rand::{Rng, SeedableRng};
@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_env::{World, WorldConfig};
 use xla_gym_optimize::{Figure, Figures, Judge, Plan, coreset, reduced};
+use xla_gym_rows::{self as rows, Appender};
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// Whether a program with fewer layers stands for the whole: the same plans on both, and how well
 /// what comes of them agrees.
@@ -56,8 +57,8 @@ struct Row {
 pub fn run(args: Args) -> Result<()> {
     if !args.only_table {
         let done: HashSet<String> =
-            read_rows::<Row>(&args.output)?.into_iter().map(|row| row.program).collect();
-        let mut file = File::options().create(true).append(true).open(&args.output)?;
+            rows::read_if_any::<Row>(&args.output)?.into_iter().map(|row| row.program).collect();
+        let file = Appender::open(&args.output)?;
         let programs: Vec<Benchmark> = Benchmarks::find(&args.benchmarks)?
             .programs
             .into_iter()
@@ -66,12 +67,12 @@ pub fn run(args: Args) -> Result<()> {
         let bar = graphs::progress(programs.len() as u64, "programs");
         for program in programs {
             let row = compare(program, &args)?;
-            file.write_all((serde_json::to_string(&row)? + "\n").as_bytes())?;
+            file.add(&row)?;
             bar.inc(1);
         }
         bar.finish_and_clear();
     }
-    print(&read_rows(&args.output)?);
+    print(&rows::read_if_any(&args.output)?);
     Ok(())
 }
 

@@ -2,8 +2,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    fs::OpenOptions,
-    io::Write,
     path::PathBuf,
     sync::{Mutex, PoisonError},
 };
@@ -19,8 +17,9 @@ use xla_gym_engine::{
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Verdict};
 use xla_gym_proof::first_wrong;
+use xla_gym_rows::{self as rows, Appender};
 
-use crate::{graphs, rows::read_rows, spread::spread};
+use crate::{graphs, spread::spread};
 
 /// Which passes change what programs compute: each pass alone, and after random ones.
 ///
@@ -120,15 +119,15 @@ pub fn run(args: Args) -> Result<()> {
         measure(&args)?;
     }
     let engine = graphs::engine(30)?;
-    print(&read_rows(&args.output)?, &engine);
+    print(&rows::read_if_any(&args.output)?, &engine);
     Ok(())
 }
 
 fn measure(args: &Args) -> Result<()> {
     let done: HashSet<String> =
-        read_rows::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
+        rows::read_if_any::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
     let engine = graphs::engine(10)?;
-    let file = Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?);
+    let file = Appender::open(&args.output)?;
     let mut programs = spread(&args.benchmarks, args.up_to, args.seed)?;
     programs.truncate(args.graphs);
     programs.retain(|program| !done.contains(&program.name()));
@@ -147,8 +146,7 @@ fn measure(args: &Args) -> Result<()> {
             row.unusable = Some(format!("{error:#}"));
         }
         row.passes.retain(|_, tried| *tried != Tried::default());
-        let line = serde_json::to_string(&row)? + "\n";
-        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
+        file.add(&row)?;
         bar.inc(1);
         Ok(())
     })?;

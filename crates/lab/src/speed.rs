@@ -1,6 +1,6 @@
 //! Run time as the objective: many models, each beside XLA's own pipeline and a control.
 
-use std::{fs::File, io::Write, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use xla_gym_engine::EngineConfig;
 use xla_gym_env::{Start, World, WorldConfig};
 use xla_gym_optimize::{Figure, Judge, Objective, Task, optimize};
 use xla_gym_recipe::{Recipe, Timing};
+use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Budget;
 
 use crate::graphs;
@@ -79,7 +80,7 @@ struct Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let mut rows = read(&args)?;
+    let mut rows: Vec<Row> = rows::read_if_any(&args.output)?;
     let names: Vec<String> = if args.benchmarks.is_empty() {
         MODELS.iter().map(|&name| name.to_owned()).collect()
     } else {
@@ -87,7 +88,7 @@ pub fn run(args: Args) -> Result<()> {
     };
     if !args.only_table {
         let programs = Benchmarks::find(&names)?.programs;
-        let mut file = File::options().create(true).append(true).open(&args.output)?;
+        let file = Appender::open(&args.output)?;
         let bar = graphs::progress(programs.len() as u64, "models");
         for program in programs {
             let name = program.name();
@@ -96,7 +97,7 @@ pub fn run(args: Args) -> Result<()> {
                 let found = Benchmarks { programs: vec![program], skipped: Vec::new() };
                 match measure(&name, found, &args) {
                     Ok(row) => {
-                        writeln!(file, "{}", serde_json::to_string(&row)?)?;
+                        file.add(&row)?;
                         bar.suspend(|| println!("{}", line(&row)));
                         rows.push(row);
                     }
@@ -110,14 +111,6 @@ pub fn run(args: Args) -> Result<()> {
     }
     print(&rows);
     Ok(())
-}
-
-fn read(args: &Args) -> Result<Vec<Row>> {
-    if !args.output.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(&args.output)?;
-    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
 fn measure(name: &str, found: Benchmarks, args: &Args) -> Result<Row> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The committed set, made by `xla-gym-lab coreset` from training graphs alone.
-const COMMITTED: &str = include_str!("../../../data/coreset.json");
+const COMMITTED: &str = include_str!("../../../shipped/xla/coreset.json");
 
 /// A small set of orders that together do well on the training graphs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

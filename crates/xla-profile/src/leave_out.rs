@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::roles::OPTIONAL;
 
 /// What was tried on training graphs: `xla-gym-lab optional`.
-const TRIALS: &str = include_str!("../../../data/optional-passes.json");
+const TRIALS: &str = include_str!("../../../shipped/xla/optional-passes.json");
 
 #[derive(Deserialize)]
 struct Trials {

@@ -27,7 +27,7 @@ pub const OPTIMIZATION: &[&str] = &[
 
 /// Passes that the pipeline can do without: a sequence that replaces them goes together with
 /// this list as `xla_disable_hlo_passes`. A name acts on every occurrence, also after layout
-/// assignment. The evidence is in `data/optional-passes.json`, which a test compares with this list.
+/// assignment. The evidence is in `shipped/xla/optional-passes.json`, which a test compares with this list.
 pub const OPTIONAL: &[&str] = &[
     "algsimp",
     "batch-dot-simplification",

@@ -2,9 +2,7 @@
 
 use std::{
     collections::HashSet,
-    fs::File,
-    io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
     sync::{
         Arc, Mutex, PoisonError,
@@ -19,7 +17,8 @@ use xla_gym_contest::{Contest, Contestant, LEGAL, Options, Outputs, Records, Way
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::on_all_cores;
 use xla_gym_env::CacheConfig;
-use xla_gym_report::results::{Header, Outcome, summary, summary_text};
+use xla_gym_report::results::{Outcome, summary, summary_text};
+use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Method;
 
 use crate::{context::Context, plain::plain};
@@ -131,8 +130,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         args.no_check || outcome.verdicts().all(|(_, outputs)| *outputs != Outputs::Unchecked)
     });
     let done: HashSet<Key> = outcomes.iter().map(key).collect();
-    let file = args.output.as_ref().map(|path| append_to(path, &header));
-    let file = Mutex::new(file.transpose()?);
+    let file = args.output.as_deref().map(Appender::open).transpose()?;
+    if let (Some(file), None) = (&file, args.output.as_ref().filter(|path| is_begun(path))) {
+        // What the figures are stands first.
+        file.add_line(&Records::first_line(&header)?)?;
+    }
     let progress = context.progress();
     progress.doing("competing");
     progress.counting(contest.len() as u64, "graphs");
@@ -161,8 +163,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                         continue;
                     }
                 };
-                if let Some(file) = &mut *lock(&file) {
-                    file.write_all((serde_json::to_string(&outcome)? + "\n").as_bytes())?;
+                if let Some(file) = &file {
+                    file.add(&outcome)?;
                 }
                 lock(&fresh).push(outcome);
             }
@@ -226,18 +228,9 @@ fn unproven(outcomes: &[Outcome]) -> String {
     format!("\nNot found equal, and so counted as if nothing had been done:\n{}", lines.concat())
 }
 
-/// Opens a file to go on with, without a last line that was cut off. A new one begins with what the
-/// figures are.
-fn append_to(path: &Path, header: &Header) -> Result<File> {
-    let cannot = || format!("{} cannot be written", path.display());
-    let mut file = File::options().create(true).append(true).open(path).with_context(cannot)?;
-    let text = std::fs::read(path).with_context(cannot)?;
-    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    file.set_len(whole as u64).with_context(cannot)?;
-    if whole == 0 {
-        file.write_all(Records::first_line(header)?.as_bytes()).with_context(cannot)?;
-    }
-    Ok(file)
+/// Whether a file has a line already.
+fn is_begun(path: &Path) -> bool {
+    rows::text(path).is_ok_and(|text| !text.is_empty())
 }
 
 /// Graph, contestant, kind, seed, weights, budget. A policy that was trained anew is another one.
@@ -251,9 +244,7 @@ fn key(outcome: &Outcome) -> Key {
 /// Reads outcomes that were written before.
 pub fn add_records(records: &mut Records, path: &Path) -> Result<()> {
     let named = || path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", named()))?;
-    records.add(&text).with_context(named)
+    records.add(&rows::text(path)?).with_context(named)
 }
 
 fn contestants(args: &Args) -> Result<Vec<Contestant>> {

@@ -20,8 +20,8 @@ use crate::{
 /// Train a policy that orders passes.
 ///
 /// Everything goes into one folder: the configuration, progress.jsonl, event files for TensorBoard,
-/// a checkpoint, and the policies as safetensors (policy.safetensors is the best on programs kept
-/// apart, last.safetensors the last). What a policy makes of those programs is run beside them, and
+/// a checkpoint, and the policies as safetensors (policy.safetensors is the best on held-out
+/// programs, last.safetensors the last). What a policy makes of those programs is run beside them, and
 /// counts only if outputs are equal (validation.check). Called again with the same folder, it goes on where it ended,
 /// however it ended, and comes to the same weights as if it had not been interrupted. Ctrl-C ends it
 /// after the current update.
@@ -94,7 +94,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 }
 
 /// The command as it was typed, for the model card.
-fn command_line() -> String {
+pub fn command_line() -> String {
     let words = std::env::args()
         .skip(1)
         .map(|word| if word.contains([' ', '[', '"']) { format!("'{word}'") } else { word });
@@ -125,7 +125,7 @@ impl Watch for Watcher {
             self.counting = true;
         }
         self.validation = update.validation.or(self.validation);
-        let validation = self.validation.map_or(String::new(), |v| format!(", kept apart {v:.3}"));
+        let validation = self.validation.map_or(String::new(), |v| format!(", held out {v:.3}"));
         let message = format!(
             "return {:.2}, order ratio {:.3}{validation}",
             update.episode_return, update.ratio
@@ -147,7 +147,7 @@ fn shown(trained: &Trained, args: &Args) -> String {
     table.row(["in the environments".to_owned(), seconds(trained.environment_seconds)]);
     table.row(["in the learner".to_owned(), seconds(trained.learner_seconds)]);
     if let Some(validation) = trained.validation {
-        table.row(["order ratio kept apart".to_owned(), format!("{validation:.3}")]);
+        table.row(["order ratio, held out".to_owned(), format!("{validation:.3}")]);
     }
     table.row(["policy".to_owned(), trained.policy.display().to_string()]);
     let mut text = table.render();

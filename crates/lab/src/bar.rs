@@ -1,0 +1,48 @@
+//! A bar for what the teaching crate does.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use indicatif::ProgressBar;
+use xla_gym_engine::EngineConfig;
+use xla_gym_teaching::{Setting, Watch};
+
+use crate::graphs;
+
+/// The bar; gone when dropped.
+#[derive(Default)]
+pub struct Bar(Mutex<Option<ProgressBar>>);
+
+impl Bar {
+    fn with(&self, work: impl FnOnce(&ProgressBar)) {
+        if let Some(bar) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            work(bar);
+        }
+    }
+}
+
+impl Watch for Bar {
+    fn counting(&self, total: u64, unit: &str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(graphs::progress(total, unit));
+    }
+
+    fn advance(&self) {
+        self.with(|bar| bar.inc(1));
+    }
+
+    fn say(&self, words: &str) {
+        self.with(|bar| bar.suspend(|| println!("{words}")));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.with(ProgressBar::finish_and_clear);
+    }
+}
+
+/// The setting of an experiment, which only a kill ends.
+pub fn setting(bar: &Bar) -> Result<Setting<'_>> {
+    Ok(Setting { engine: EngineConfig::xla()?, stop: Arc::default(), watch: bar })
+}
