@@ -3,7 +3,7 @@
 use std::{collections::HashMap, path::PathBuf};
 
 use anyhow::{Context as _, Result};
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 use xla_gym_env::Walk;
 
 use crate::{demonstrations::Row, graphs};

@@ -16,8 +16,9 @@ use rand::{
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use xla_gym_agents::{Guide, TrainedPolicy};
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
+use xla_gym_engine::{EngineConfig, protocol::PassId};
 use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_optimize::coreset;
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};

@@ -10,7 +10,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use xla_gym_engine::{on_all_cores, protocol::PassId};
+use xla_gym_common::on_all_cores;
+use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{Walk, World};
 use xla_gym_proof::Outputs;
 

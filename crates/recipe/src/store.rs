@@ -7,7 +7,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, TransactionBehavior, params};
-use xla_gym_engine::{NoStateDir, state_dir};
+use xla_gym_common::{NoStateDir, state_dir};
 use xla_gym_protocol::Fingerprint;
 
 use crate::{

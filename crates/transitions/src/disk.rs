@@ -11,6 +11,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, params};
 use serde::de::DeserializeOwned;
+use xla_gym_common::lock;
 use xla_gym_protocol::{Fingerprint, PassId};
 
 use crate::{
@@ -279,8 +280,4 @@ fn find<T: DeserializeOwned>(
     parameters: impl Params,
 ) -> rusqlite::Result<Option<T>> {
     connection.prepare_cached(sql)?.query_row(parameters, |row| decode(row, 0)).optional()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -15,14 +15,14 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
+use xla_gym_common::{lock, on_all_cores, plain};
 use xla_gym_contest::{Contest, Contestant, Options, Outputs, Way};
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::on_all_cores;
 use xla_gym_env::CacheConfig;
 use xla_gym_report::results::{Outcome, summary, summary_text};
 use xla_gym_search::Method;
 
-use crate::{context::Context, plain::plain};
+use crate::context::Context;
 
 /// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
 ///
@@ -323,8 +323,4 @@ fn method(name: &str) -> Result<Method> {
         let names: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
         format!("there is no method {name:?}; there are {}", names.join(", "))
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

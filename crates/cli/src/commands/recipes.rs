@@ -9,13 +9,13 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Subcommand;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::protocol::Fingerprint;
 use xla_gym_recipe::{Store, StoreLimit};
 
 use crate::{
-    context::{Context, grouped, warn},
+    context::{Context, warn},
     outfile::write_whole,
-    table::Table,
 };
 
 /// The best recipes that are known.
