@@ -64,9 +64,7 @@ pub struct Trouble {
 impl Disk {
     /// Opens the file and starts the thread that writes to it.
     pub fn open(path: &Path, engine: &str, bytes: u64) -> Result<Disk, TransitionsError> {
-        // The folder may change later, and SQLite gives names such as `:memory:` a meaning.
-        let path = &std::path::absolute(path)
-            .map_err(|_| TransitionsError::NotAFile { path: path.to_owned() })?;
+        let path = &file::TRANSITIONS.absolute(path)?;
         let opened = file::open(path, engine, bytes)?;
         let number = opened.reader.as_ref().map(|(_, number)| *number);
         let reader = opened.reader.map(|(connection, engine)| Reader {

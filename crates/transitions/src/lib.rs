@@ -41,3 +41,4 @@ mod writer;
 pub use error::TransitionsError;
 pub use known::{Failure, FailureKind, Outcome, State};
 pub use transitions::{Config, Stats, Transitions};
+pub use xla_gym_shared_file::FileError;
