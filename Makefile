@@ -31,7 +31,7 @@ setup:
 	@python3 tools/setup.py
 
 build: setup
-	$(CARGO) build --release --locked -p xla-gym -p xla-gym-worker-xla
+	$(CARGO) build --release --locked -p xla-gym -p xla-gym-xla-worker
 
 demo: build
 	@tools/demo.sh

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Links that are followed before giving up, as many as the kernel follows.
+/// Links that are followed before giving up, as many as the system follows.
 const LINKS: usize = 40;
 
 /// Writes a file whole or not at all, whatever happens in between: a new file takes the old one's
