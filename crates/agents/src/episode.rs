@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 use xla_gym_env::{Env, EnvConfig, EnvError, World};
 use xla_gym_nn::{Mlp, Space};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 use xla_gym_env::{Env, EnvError};
 use xla_gym_nn::{Adam, Matrix, Mlp, Tape, clip_norm};
 use xla_gym_report::results::Outputs;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
+use xla_gym_common::fnv64;
 use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{Seen, State, View, Walk, World};
 use xla_gym_nn::{Mlp, Shape, Space};
@@ -117,11 +118,10 @@ impl TrainedPolicy {
         }
     }
 
-    /// Tells its weights from others: 64 bits of FNV-1a.
+    /// Tells its weights from others.
     pub fn fingerprint(&self) -> String {
         let bytes = self.network.parameters().iter().flat_map(|p| p.to_le_bytes());
-        let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        format!("{:016x}", bytes.fold(0xcbf2_9ce4_8422_2325, step))
+        format!("{:016x}", fnv64(bytes))
     }
 
     /// Reads the content of a file.

@@ -8,14 +8,14 @@ use std::{
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_common::{grouped, plain, state_dir};
 use xla_gym_data::Library;
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, SourceError, default_limits, memory_for_running,
     protocol::{Limits, PassId},
-    state_dir,
 };
 
-use crate::{Global, plain::plain, progress::Progress};
+use crate::{Global, progress::Progress};
 
 /// The options of a call, and what follows from them.
 pub struct Context {
@@ -141,19 +141,6 @@ pub fn parse_passes(engine: &Engine, text: &str) -> Result<Vec<PassId>> {
     Ok(engine.passes(names)?)
 }
 
-/// `1234567` as `1,234,567`.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// Names with commas, or a word for no names.
 pub fn or_none(names: &[String]) -> String {
     if names.is_empty() { "(none)".to_owned() } else { names.join(",") }
@@ -177,14 +164,6 @@ pub fn time(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1000), "1,000");
-        assert_eq!(grouped(1234567), "1,234,567");
-    }
 
     #[test]
     fn times_have_a_unit_that_fits() {

@@ -5,9 +5,7 @@
 mod commands;
 mod context;
 mod outfile;
-mod plain;
 mod progress;
-mod table;
 
 use std::{path::PathBuf, process::ExitCode};
 

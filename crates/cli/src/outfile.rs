@@ -97,9 +97,9 @@ fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file whole or not at all; see [`xla_gym_engine::write_whole`].
+/// Writes a file whole or not at all; see [`xla_gym_common::write_whole`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    xla_gym_engine::write_whole(path, bytes)
+    xla_gym_common::write_whole(path, bytes)
         .with_context(|| format!("{} cannot be written", path.display()))
 }
 

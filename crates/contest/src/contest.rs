@@ -2,12 +2,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
 use thiserror::Error;
 use xla_gym_agents::{Chooser, Gatherer, Observation, Observer, Order, TrainedPolicy};
+use xla_gym_common::lock;
 use xla_gym_data::{BenchmarkError, Benchmarks};
 use xla_gym_engine::{
     Death, EngineConfig, EngineError,
@@ -472,8 +473,4 @@ fn forfeit(stage: &mut Stage) {
 
 fn names(world: &World, passes: &[PassId]) -> Vec<String> {
     passes.iter().map(|pass| world.engine().pass_name(*pass).to_owned()).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -66,8 +66,8 @@ impl Records {
         Ok(())
     }
 
-    /// The line that a file begins with.
-    pub fn first_line(header: &Header) -> Result<String, serde_json::Error> {
-        Ok(serde_json::to_string(&HeaderLine { header: header.clone() })? + "\n")
+    /// The row that a file begins with.
+    pub fn first_row(header: &Header) -> impl Serialize + use<> {
+        HeaderLine { header: header.clone() }
     }
 }

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use xla_gym_common::state_dir;
 use xla_gym_protocol::{Form, Hello, Limits, PROTOCOL_VERSION, PassId, ProgramId, Reply, Request};
 
 use crate::{
@@ -15,7 +16,6 @@ use crate::{
     quarantine::Quarantine,
     session::Session,
     source::Source,
-    state_dir::state_dir,
     worker::{Silence, Worker},
 };
 

@@ -11,7 +11,6 @@
 //!
 //! Invariants: this crate links no compiler; no worker's death becomes the caller's.
 
-mod cores;
 mod engine;
 mod error;
 mod interrupt;
@@ -20,11 +19,8 @@ mod scratch;
 mod session;
 mod source;
 mod spawn;
-mod state_dir;
-mod whole;
 mod worker;
 
-pub use cores::{cores, on_all_cores};
 pub use engine::{Engine, EngineConfig, default_limits, memory_for_running};
 pub use error::{Death, EngineError, PassError, PassFailure};
 pub use interrupt::{interrupt_if, interrupted};
@@ -32,6 +28,5 @@ pub use quarantine::{Quarantine, QuarantineEntry};
 pub use scratch::{Compiled, Scratch};
 pub use session::{Applied, Session};
 pub use source::{Source, SourceError};
-pub use state_dir::{NoStateDir, state_dir};
-pub use whole::write_whole;
+pub use xla_gym_common::{cores, on_all_cores};
 pub use xla_gym_protocol as protocol;

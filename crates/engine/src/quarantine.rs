@@ -16,12 +16,10 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use xla_gym_common::write_whole;
 use xla_gym_protocol::{Fingerprint, Limits};
 
-use crate::{
-    error::{Death, PassFailure},
-    whole::write_whole,
-};
+use crate::error::{Death, PassFailure};
 
 /// How many entries a file keeps.
 const BOUND: usize = 20_000;

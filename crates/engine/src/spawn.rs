@@ -1,6 +1,6 @@
 //! Starts a worker process.
 
-#![allow(unsafe_code, reason = "pre_exec: the socket's descriptor and the address layout")]
+#![allow(unsafe_code, reason = "pre_exec: the socket's descriptor, and addresses that repeat")]
 
 use std::{
     ffi::OsString,
@@ -36,7 +36,7 @@ pub fn start(
     unsafe {
         command.pre_exec(move || {
             // Hash tables of some compilers are seeded by addresses; the same addresses in every
-            // run make runs repeatable. Where the kernel forbids it, forks of one worker still
+            // run make runs repeatable. Where the system forbids it, forks of one worker still
             // share theirs.
             libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
             let result = if descriptor == WORKER_SOCKET_FD {

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use xla_gym_common::fnv64;
 use xla_gym_engine::{
     Engine, EngineConfig,
     protocol::{COUNTS_VERSION, Observe},
@@ -40,10 +41,7 @@ fn counts_do_not_change_their_meaning_without_a_new_version() {
     let numbers = counted.iter().flat_map(|counts| {
         [counts.instructions, counts.operations, counts.inlined, counts.computations]
     });
-    // FNV-1a.
-    let hash = numbers.flat_map(u64::to_le_bytes).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = fnv64(numbers.flat_map(u64::to_le_bytes));
     assert_eq!(
         (COUNTS_VERSION, hash),
         KNOWN,

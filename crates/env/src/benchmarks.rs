@@ -44,10 +44,7 @@ impl Program {
     }
 }
 
-/// 128 bits of FNV-1a: only ever compared with itself.
+/// Only ever compared with itself.
 pub fn hash(bytes: &[u8]) -> Fingerprint {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let step = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(PRIME);
-    Fingerprint(bytes.iter().fold(BASIS, step))
+    Fingerprint(xla_gym_common::fnv128(bytes.iter().copied()))
 }

@@ -2,9 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
 };
 
+use xla_gym_common::lock;
 use xla_gym_data::{Benchmark, Benchmarks, Skipped};
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source,
@@ -364,8 +365,4 @@ pub(crate) fn state_of(seen: &Observation) -> Result<State, EngineError> {
         opcodes: seen.opcodes.clone().ok_or_else(missing)?,
         cost: seen.cost.as_ref().and_then(|cost| cost.as_ref().ok()).copied(),
     })
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -14,8 +14,9 @@ use anyhow::{Result, anyhow};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_engine::{
-    Engine, EngineError, PassFailure, Session, on_all_cores,
+    Engine, EngineError, PassFailure, Session,
     protocol::{Observe, PassId},
 };
 use xla_gym_oracle::{Options, Reference, Report, Verdict};

@@ -9,8 +9,9 @@ use std::{
 
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, on_all_cores};
+use xla_gym_engine::EngineConfig;
 use xla_gym_env::{Start, World, WorldConfig};
 use xla_gym_optimize::{Figure, Judge, Objective, Task, optimize};
 use xla_gym_oracle::Verdict;

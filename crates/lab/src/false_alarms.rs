@@ -4,9 +4,10 @@ use std::{collections::HashSet, path::PathBuf, time::Instant};
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{
-    Engine, Session, Source, on_all_cores,
+    Engine, Session, Source,
     protocol::{Form, Observe, PipelineOptions, Signature},
 };
 use xla_gym_oracle::{Options, ReferenceKind};

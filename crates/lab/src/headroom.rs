@@ -6,9 +6,10 @@ use anyhow::{Result, anyhow};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Graph, Library, Side, Split};
 use xla_gym_engine::{
-    Engine, Session, on_all_cores,
+    Engine, Session,
     protocol::{Observe, PassId},
 };
 use xla_gym_score::{OPTIONAL, Start, apply_all, default_passes, run_default, start_session};

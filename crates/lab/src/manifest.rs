@@ -8,8 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Baseline, Candidate, Graph, Shingles, Side, Split, assign, unpack};
-use xla_gym_engine::{Engine, EngineError, Session, Source, on_all_cores, protocol::Observe};
+use xla_gym_engine::{Engine, EngineError, Session, Source, protocol::Observe};
 use xla_gym_score::{OPTIONAL, apply_all, default_passes, run_default};
 
 use crate::graphs;

@@ -12,9 +12,10 @@ use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use xla_gym_common::{fnv64, on_all_cores};
 use xla_gym_data::Benchmark;
 use xla_gym_engine::{
-    Engine, EngineConfig, EngineError, Session, Source, on_all_cores,
+    Engine, EngineConfig, EngineError, Session, Source,
     protocol::{Fingerprint, Form, Limits, Observe},
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, interpreter_seconds};
@@ -304,11 +305,8 @@ impl Lab<'_> {
         if !known.iter().any(|row| row.draw == 0) {
             self.file.add(&empty)?;
         }
-        let stream = program.name().bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
         let mut rng = ChaCha8Rng::seed_from_u64(self.args.seed);
-        rng.set_stream(stream);
+        rng.set_stream(fnv64(program.name().bytes()));
         for (draw, mutant) in Mutants::new(&text, rng).enumerate().take(4 * quota) {
             if count >= quota {
                 break;

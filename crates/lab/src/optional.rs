@@ -9,9 +9,10 @@ use std::{
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Graph, Library, Side};
 use xla_gym_engine::{
-    Engine, EngineConfig, EngineError, Session, on_all_cores,
+    Engine, EngineConfig, EngineError, Session,
     protocol::{Limits, Observation, Observe, PipelineOptions},
 };
 use xla_gym_oracle::{Options, Reference, Verdict};

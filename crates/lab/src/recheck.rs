@@ -12,8 +12,9 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use xla_gym_common::{fnv64, on_all_cores};
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
+use xla_gym_engine::{EngineConfig, protocol::PassId};
 use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_optimize::Coreset;
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
@@ -303,7 +304,7 @@ fn is_header(row: &Value) -> bool {
 }
 
 impl Order {
-    /// Tells its graph and passes from others: 64 bits of FNV-1a.
+    /// Tells its graph and passes from others.
     fn fingerprint(&self) -> String {
         let text = format!(
             "{}\n{}\n{:?}\n{}\n{}",
@@ -313,8 +314,7 @@ impl Order {
             self.after.join(","),
             self.passes.join(",")
         );
-        let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+        format!("{:016x}", fnv64(text.bytes()))
     }
 }
 

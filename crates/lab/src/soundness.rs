@@ -10,9 +10,10 @@ use anyhow::Result;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use xla_gym_common::on_all_cores;
 use xla_gym_data::Benchmark;
 use xla_gym_engine::{
-    Engine, EngineError, Session, on_all_cores,
+    Engine, EngineError, Session,
     protocol::{Fingerprint, Observe, PassId},
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Verdict};

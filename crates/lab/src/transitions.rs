@@ -13,9 +13,10 @@ use rand::{
 };
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_data::Benchmarks;
 use xla_gym_engine::{
-    EngineError, on_all_cores,
+    EngineError,
     protocol::{Fingerprint, Observation, Observe, PassId},
 };
 use xla_gym_score::{Start, start_session};

@@ -64,10 +64,8 @@ pub fn holds(objective: &Objective, figures: &Figures, default: &Figures, timing
 
 /// Figures of a result and of the default, with the medians of what was measured.
 pub fn with_medians(figures: &Figures, default: &Figures, timing: &Timing) -> (Figures, Figures) {
-    let with = |figures: &Figures, run: &Series, compile: &Series| Figures {
-        run_nanos: Some(run.median),
-        compile_nanos: Some(compile.median),
-        ..*figures
+    let with = |figures: &Figures, run: &Series, compile: &Series| {
+        figures.with_times(Some(run.median), Some(compile.median))
     };
     let Timing { run, compile } = timing;
     (with(figures, &run.result, &compile.result), with(default, &run.default, &compile.default))
@@ -79,11 +77,10 @@ pub fn with_certain_times(figures: &Figures, default: &Figures, timing: &Timing)
     let certain = |paired: &Paired| {
         if paired.within_noise { paired.speedup.min(1.0) } else { paired.speedup }
     };
-    Figures {
-        run_nanos: default.run_nanos.map(|nanos| nanos / certain(&timing.run)),
-        compile_nanos: default.compile_nanos.map(|nanos| nanos / certain(&timing.compile)),
-        ..*figures
-    }
+    figures.with_times(
+        default.run_nanos.map(|nanos| nanos / certain(&timing.run)),
+        default.compile_nanos.map(|nanos| nanos / certain(&timing.compile)),
+    )
 }
 
 #[cfg(test)]

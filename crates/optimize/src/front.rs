@@ -97,7 +97,7 @@ mod tests {
             let figures = Figures::counted(&[0.0, 0.0, f64::from(kernels)].map(Some));
             Judged {
                 plan: Plan { finish, ..Plan::default() },
-                figures: Figures { run_nanos: Some(run_nanos), ..figures },
+                figures: figures.with_times(Some(run_nanos), None),
                 end: None,
             }
         };

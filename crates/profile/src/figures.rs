@@ -73,6 +73,11 @@ impl Figures {
         }
     }
 
+    /// The same with other times, in nanoseconds.
+    pub fn with_times(self, run_nanos: Option<f64>, compile_nanos: Option<f64>) -> Figures {
+        Figures { run_nanos, compile_nanos, ..self }
+    }
+
     /// The primary figure: what orders are to make small.
     pub fn primary(&self) -> f64 {
         self.get(Figure::PRIMARY).unwrap_or(f64::INFINITY)

@@ -2,10 +2,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
+use xla_gym_common::lock;
 use xla_gym_engine::{
     EngineError,
     protocol::{FailureKind, Fingerprint, Observe, PassId},
@@ -247,8 +248,4 @@ fn about_the_program(error: EngineError) -> Result<Proof, EnvError> {
         }
         error => Err(error.into()),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,8 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use pyo3::{prelude::*, types::PyDict};
+use xla_gym_common::state_dir;
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, Source, memory_for_running, protocol::Limits, state_dir};
+use xla_gym_engine::{EngineConfig, Source, memory_for_running, protocol::Limits};
 use xla_gym_env::{CacheConfig, EnvError, Start, World, WorldConfig};
 
 use crate::{

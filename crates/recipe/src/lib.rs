@@ -23,3 +23,4 @@ pub use recipe::{
 };
 pub use store::{Store, StoreLimit};
 pub use written::Unreadable;
+pub use xla_gym_shared_file::FileError;

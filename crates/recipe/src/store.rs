@@ -7,12 +7,13 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, TransactionBehavior, params};
-use xla_gym_engine::{NoStateDir, state_dir};
+use xla_gym_common::{NoStateDir, state_dir};
 use xla_gym_protocol::Fingerprint;
+use xla_gym_shared_file::take_turns;
 
 use crate::{
     believable::encode_believable,
-    database::{self, Access},
+    database::{self, Access, RECIPES},
     error::StoreError,
     recipe::Recipe,
     written::decode,
@@ -51,9 +52,7 @@ impl Store {
     /// [`Store::moved_aside`]. One that cannot be written is only read, see
     /// [`Store::only_read_because`]; if it is not there either, it is empty.
     pub fn open(path: &Path, limit: StoreLimit) -> Result<Store, StoreError> {
-        // The folder may change later, and SQLite gives names such as `:memory:` a meaning.
-        let path = std::path::absolute(path)
-            .map_err(|_| StoreError::NotAFile { path: path.to_owned() })?;
+        let path = RECIPES.absolute(path)?;
         let opened = database::open(&path)?;
         let only_read = match &opened.access {
             Access::Write(_) => None,
@@ -207,7 +206,7 @@ impl Store {
         if let Access::Write(connection) = &mut *self.access() {
             let _ = connection.busy_timeout(TOUCH_PATIENCE);
             let _ = touch(connection, fingerprint, engine, objective);
-            let _ = connection.busy_timeout(database::PATIENCE);
+            let _ = take_turns(connection);
         }
     }
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde::Deserialize;
 use serde_json::Value;
-use xla_gym_engine::write_whole;
+use xla_gym_common::write_whole;
 
 use crate::{
     believable::{Doubt, comes_back},

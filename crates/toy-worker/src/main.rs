@@ -9,6 +9,7 @@ mod pipeline;
 mod program;
 mod running;
 
+use xla_gym_common::fnv128;
 use xla_gym_protocol::{
     Array, CompileOptions, Cost, Counts, Failure, FailureKind, Fingerprint, Form, FormSpec,
     MemoryEstimate, Metric, MetricRole, Observation, Observe, Pass, PassId, PipelineOptions,
@@ -181,10 +182,7 @@ impl Compiler for Toy {
     }
 }
 
-/// 128 bits of FNV-1a over the text: the same in every process.
+/// A hash of the text: the same in every process.
 fn fingerprint(program: &Program) -> Fingerprint {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let step = |hash: u128, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
-    Fingerprint(program.to_string().bytes().fold(BASIS, step))
+    Fingerprint(fnv128(program.to_string().bytes()))
 }

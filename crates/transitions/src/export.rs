@@ -23,11 +23,12 @@ use parquet::{
 };
 use rusqlite::{Connection, params};
 use xla_gym_protocol::{Fingerprint, PassId};
+use xla_gym_shared_file::{PATIENCE, with_suffix};
 
 use crate::{
     disk::{decode, find_state, key},
     error::TransitionsError,
-    file::{WRITER_PATIENCE, open_reader, with_suffix},
+    file::open_reader,
     known::{Outcome, State},
     memory::Memory,
 };
@@ -116,7 +117,7 @@ pub fn from_disk(
     let Some((connection, engine)) = open_reader(file, engine).map_err(failed)? else {
         return write(path, names, || Ok(Vec::new()));
     };
-    connection.busy_timeout(WRITER_PATIENCE).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
     let mut last = None;
     write(path, names, || {
         let rows = rows_after(&connection, engine, last).map_err(failed)?;

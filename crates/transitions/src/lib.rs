@@ -42,3 +42,4 @@ pub use error::TransitionsError;
 pub use export::Names;
 pub use known::{Failure, FailureKind, Outcome, State};
 pub use transitions::{Config, Stats, Transitions};
+pub use xla_gym_shared_file::FileError;

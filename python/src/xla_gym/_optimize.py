@@ -165,14 +165,16 @@ def apply_recipe(
     made for, or :class:`xla_gym.RecipeMismatch` is raised, unless ``force`` says that it does not matter.
     The passes that the recipe replaces (``disabled_passes``) are still to be told to the compiler.
     """
-    if not isinstance(recipe, Mapping):
+    if isinstance(recipe, Mapping):
+        known = dict(recipe)
+    else:
         path = Path(recipe)
         try:
-            recipe = json.loads(path.read_text())
+            known = json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise _native.ConfigError(f"{path} cannot be read as a recipe: {error}") from error
-    world = _one_program(program, recipe.get("start") == "normalised")
-    hlo, problems = _native.apply_recipe(world, 0, json.dumps(dict(recipe)), force)
+    world = _one_program(program, known.get("start") == "normalised")
+    hlo, problems = _native.apply_recipe(world, 0, json.dumps(known), force)
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
     return hlo

@@ -4,16 +4,14 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
+use xla_gym_common::grouped;
 use xla_gym_engine::protocol::Observe;
 use xla_gym_oracle::{Options, Report, Verdict};
 use xla_gym_recipe::Recipe;
 use xla_gym_score::NORMALISING;
 
 use super::{one_program, score::describe};
-use crate::{
-    context::{Context, grouped},
-    outfile::OutFile,
-};
+use crate::{context::Context, outfile::OutFile};
 
 /// Do to a program what a recipe says.
 ///

@@ -8,13 +8,12 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Instant
 
 use anyhow::{Result, bail};
 use serde::Serialize;
+use xla_gym_common::{Table, grouped, on_all_cores};
 use xla_gym_data::{Graph, Library, Side, Split};
-use xla_gym_engine::on_all_cores;
 
 use crate::{
-    context::{Context, grouped, time},
+    context::{Context, time},
     outfile::write_whole,
-    table::Table,
 };
 
 /// The benchmark library: real graphs, with XLA's own result for each.

@@ -4,13 +4,13 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail};
 use serde::Serialize;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::protocol::{Counts, Observe, PipelineOptions};
 use xla_gym_score::{DefaultRun, is_optimisation, run_default};
 
 use crate::{
-    context::{Context, grouped, time},
+    context::{Context, time},
     outfile::OutFile,
-    table::Table,
 };
 
 /// Show what XLA's own CPU compiler does with a program.

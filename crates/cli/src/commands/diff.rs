@@ -8,15 +8,13 @@ use std::{
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::{
     Engine, Session,
     protocol::{Counts, Observe},
 };
 
-use crate::{
-    context::{Context, grouped},
-    table::Table,
-};
+use crate::context::Context;
 
 /// Show what differs between two programs, by opcode and by computation.
 #[derive(clap::Args)]

@@ -13,15 +13,15 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
+use xla_gym_common::{on_all_cores, plain};
 use xla_gym_contest::{Contest, Contestant, LEGAL, Options, Outputs, Records, Way, header};
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::on_all_cores;
 use xla_gym_env::CacheConfig;
 use xla_gym_report::results::{Outcome, summary, summary_text};
 use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Method;
 
-use crate::{context::Context, plain::plain};
+use crate::context::Context;
 
 /// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
 ///
@@ -131,9 +131,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     });
     let done: HashSet<Key> = outcomes.iter().map(key).collect();
     let file = args.output.as_deref().map(Appender::open).transpose()?;
-    if let (Some(file), None) = (&file, args.output.as_ref().filter(|path| is_begun(path))) {
+    if let (Some(file), Some(path)) = (&file, &args.output)
+        && rows::text(path)?.is_empty()
+    {
         // What the figures are stands first.
-        file.add_line(&Records::first_line(&header)?)?;
+        file.add(&Records::first_row(&header))?;
     }
     let progress = context.progress();
     progress.doing("competing");
@@ -228,11 +230,6 @@ fn unproven(outcomes: &[Outcome]) -> String {
     format!("\nNot found equal, and so counted as if nothing had been done:\n{}", lines.concat())
 }
 
-/// Whether a file has a line already.
-fn is_begun(path: &Path) -> bool {
-    rows::text(path).is_ok_and(|text| !text.is_empty())
-}
-
 /// Graph, contestant, kind, seed, weights, budget. A policy that was trained anew is another one.
 type Key = (String, String, String, u64, Option<String>, u64);
 
@@ -315,8 +312,4 @@ fn method(name: &str) -> Result<Method> {
         let names: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
         format!("there is no method {name:?}; there are {}", names.join(", "))
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
+use xla_gym_common::grouped;
 use xla_gym_env::{Start, World};
 use xla_gym_optimize::{
     Judge, Judged, Plan, attribute, check_fit, explanation, plan_of, shorten, summary, timeline,
@@ -18,7 +19,7 @@ use xla_gym_report::{Contribution, Explanation, Timeline};
 
 use super::one_program;
 use crate::{
-    context::{Context, grouped, or_none, parse_passes, warn},
+    context::{Context, or_none, parse_passes, warn},
     progress::Progress,
 };
 

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::default_limits;
 use xla_gym_env::{Start, World};
 use xla_gym_optimize::{
@@ -25,9 +26,8 @@ use xla_gym_search::{Budget, Method, Policy, Predictions};
 
 use super::{one_program, score::describe};
 use crate::{
-    context::{Context, count, grouped, or_none, time, warn},
+    context::{Context, count, or_none, time, warn},
     outfile::{OutFile, writable, write_whole},
-    table::Table,
 };
 
 /// A pass may take so many milliseconds if nobody says how long everything may take.

@@ -3,12 +3,10 @@
 use std::{collections::BTreeSet, process::ExitCode};
 
 use anyhow::Result;
+use xla_gym_common::Table;
 use xla_gym_engine::protocol::Pass;
 
-use crate::{
-    context::{Context, warn},
-    table::Table,
-};
+use crate::context::{Context, warn};
 
 /// List the passes.
 #[derive(clap::Args)]

@@ -8,12 +8,12 @@ use std::{
 
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::protocol::Fingerprint;
 use xla_gym_recipe::{Store, StoreLimit};
 
 use crate::{
-    context::{Context, grouped, warn},
-    table::Table,
+    context::{Context, warn},
 };
 
 /// The best recipes that are known.

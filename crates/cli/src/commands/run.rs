@@ -4,6 +4,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::{
     EngineError, Session,
     protocol::{Cost, Counts, Observation, Observe},
@@ -11,9 +12,8 @@ use xla_gym_engine::{
 use xla_gym_score::{Start, start_session};
 
 use crate::{
-    context::{Context, count, grouped, parse_passes, time},
+    context::{Context, count, parse_passes, time},
     outfile::OutFile,
-    table::Table,
 };
 
 /// Run passes on a program, one row each.

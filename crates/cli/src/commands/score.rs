@@ -4,14 +4,14 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::protocol::{Fingerprint, Observe};
 use xla_gym_oracle::{FACTOR, Options, Precision, Report, Verdict};
 use xla_gym_score::{OPTIONAL, Ratio, Score, Start, optional, reference, score};
 
 use crate::{
-    context::{Context, grouped, parse_passes, time},
+    context::{Context, parse_passes, time},
     outfile::OutFile,
-    table::Table,
 };
 
 /// Compare a pass order with XLA's own.

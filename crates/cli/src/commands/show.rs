@@ -4,12 +4,10 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Duratio
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::protocol::{Cost, Counts, Fingerprint, MemoryEstimate, Observe};
 
-use crate::{
-    context::{Context, count, grouped, time},
-    table::Table,
-};
+use crate::context::{Context, count, time};
 
 /// Show the size, cost and opcodes of a program.
 #[derive(clap::Args)]
@@ -100,7 +98,7 @@ fn render(shown: &Shown) -> String {
     opcodes.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
     let mut by_opcode = Table::new(&["opcode", ">instructions"]);
     for (name, count) in opcodes {
-        by_opcode.row([name.clone(), grouped((*count).into())]);
+        by_opcode.row([name.clone(), grouped(*count)]);
     }
     format!("{}\n{}", table.render(), by_opcode.render())
 }

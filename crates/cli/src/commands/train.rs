@@ -10,11 +10,11 @@ use std::{
 use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use xla_gym_agents::{Config, Setting, Trained, Watch, train};
+use xla_gym_common::{Table, grouped};
 
 use crate::{
-    context::{Context, grouped, warn},
+    context::{Context, warn},
     progress::Progress,
-    table::Table,
 };
 
 /// Train a policy that orders passes.

@@ -122,7 +122,7 @@ pub fn draw(graphs: &[Graph]) -> String {
         let x = x_of(size);
         let _ =
             writeln!(svg, "<line x1='{x:.1}' x2='{x:.1}' y1='{TOP}' y2='{bottom}' stroke='#ddd'/>");
-        text(&mut svg, x, bottom + 18.0, "middle", 12.0, &crate::context::grouped(size as u64));
+        text(&mut svg, x, bottom + 18.0, "middle", 12.0, &xla_gym_common::grouped(size as u64));
     }
     for (row, (family, graphs)) in families.iter().enumerate() {
         let y = TOP + ROW * row as f64;

@@ -4,17 +4,15 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_common::{Table, grouped, on_all_cores};
 use xla_gym_data::{Benchmark, Benchmarks, Skipped};
 use xla_gym_engine::{
-    Engine, on_all_cores,
+    Engine,
     protocol::{Fingerprint, Observe},
 };
 use xla_gym_score::run_default;
 
-use crate::{
-    context::{Context, grouped},
-    table::Table,
-};
+use crate::context::Context;
 
 /// Look at your own graphs: which can be used, how large they are, what XLA makes of them.
 #[derive(clap::Args)]

@@ -4,8 +4,9 @@ use std::{process::ExitCode, sync::Mutex};
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Graph, Library};
-use xla_gym_engine::{Engine, EngineError, on_all_cores, protocol::Observe};
+use xla_gym_engine::{Engine, EngineError, protocol::Observe};
 use xla_gym_oracle::typical_inputs;
 use xla_gym_score::run_default;
 

@@ -4,11 +4,19 @@ use std::borrow::Cow;
 
 /// The text with what would move the cursor, change colours or turn the direction of writing shown
 /// as escapes. Lines and tabs stay.
+///
+/// ```
+/// assert_eq!(xla_gym_common::plain("red:\u{1b}[31m\n"), "red:\\u{1b}[31m\n");
+/// ```
 pub fn plain(text: &str) -> Cow<'_, str> {
     escape(text, |c| !matches!(c, '\n' | '\t'))
 }
 
 /// The same in one line.
+///
+/// ```
+/// assert_eq!(xla_gym_common::plain_line("two\nlines"), "two\\nlines");
+/// ```
 pub fn plain_line(text: &str) -> Cow<'_, str> {
     escape(text, |_| true)
 }

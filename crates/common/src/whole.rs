@@ -7,12 +7,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Links that are followed before giving up, as many as the kernel follows.
+/// Links that are followed before giving up, as many as the system follows.
 const LINKS: usize = 40;
 
 /// Writes a file whole or not at all, whatever happens in between: a new file takes the old one's
 /// place in one step, with its permissions. A link stays, and the file that it names is written.
 /// What is no file (a device, a pipe, standard output) is written to and stays what it is.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("recipe.json");
+/// xla_gym_common::write_whole(&path, b"{}")?;
+/// assert_eq!(std::fs::read(&path)?, b"{}");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let old = fs::metadata(path);
     if old.as_ref().is_ok_and(|old| !old.is_file()) || is_descriptor(path) {

@@ -23,6 +23,13 @@ pub struct NoStateDir {
 
 /// The folder for remembered state: `$XLA_GYM_STATE_DIR`, or the user's state folder. Where there is
 /// no home, it is one among temporary files that only this user can see.
+///
+/// ```
+/// match xla_gym_common::state_dir() {
+///     Ok(folder) => println!("what is remembered lies in {}", folder.display()),
+///     Err(reason) => println!("{reason}"),
+/// }
+/// ```
 pub fn state_dir() -> Result<PathBuf, NoStateDir> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if let Some(dir) = folder("XLA_GYM_STATE_DIR") {
