@@ -277,6 +277,8 @@ fn spec() -> Spec {
         instead: Finish { pipeline: 0, disabled: optional() },
         cleaning: &["algsimp", "constant_folding", "cse", "dce"],
         work: &[("flops", 1.0), ("transcendentals", 2.0)],
+        usual_policy: Some("general"),
+        endings: &["hlo", "txt", "pb", "mlir", "mlirbc", "bc"],
         data_sets: &["hlo-v1", "hlo-full-v1"],
     }
 }
