@@ -1,15 +1,16 @@
 //! Another compiler: nothing in the environments knows XLA, and nothing a compiler does ends them.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{
-    EngineConfig, Source,
+    Source,
     protocol::{Form, Limits},
 };
-use xla_gym_env::{CacheConfig, Env, EnvConfig, FailureKind, Start, World, WorldConfig};
+use xla_gym_env::{Env, EnvConfig, FailureKind, World, WorldConfig};
+use xla_gym_toy_profile::Toy;
 
 const PROGRAM: &str = "toy\ninput 0\nconst 2\nconst -1\nadd 1 2\nmul 0 3\ninput 0\nadd 4 5\n";
 
@@ -18,18 +19,12 @@ fn world(passes: &[&str]) -> Arc<World> {
 }
 
 fn world_with(passes: &[&str], change: impl FnOnce(&mut WorldConfig)) -> Arc<World> {
-    // Test programs lie one folder below the binaries.
-    let own = std::env::current_exe().unwrap();
-    let folder = own.ancestors().nth(2).map(Path::to_owned).unwrap();
-    let worker = folder.join("xla-gym-worker-toy");
-    assert!(worker.is_file(), "`cargo build -p xla-gym-toy-worker` comes first");
-    let limits = Limits { pass_millis: 200, request_millis: 5_000, memory_bytes: 256 << 20 };
-    let mut config = WorldConfig {
-        engine: EngineConfig { limits, ..EngineConfig::new(worker) },
-        start: Start::Emitted,
-        passes: passes.iter().map(|&name| name.to_owned()).collect(),
-        cache: CacheConfig::default(),
-    };
+    let mut config = WorldConfig::new(Arc::new(Toy::default()))
+        .expect("`cargo build -p xla-gym-toy-worker` comes first");
+    config.engine.quarantine = None;
+    config.engine.limits =
+        Limits { pass_millis: 200, request_millis: 5_000, memory_bytes: 256 << 20 };
+    config.passes = passes.iter().map(|&name| name.to_owned()).collect();
     change(&mut config);
     let source = Source { name: "toy".into(), bytes: PROGRAM.as_bytes().into() };
     let found = Benchmarks { programs: vec![Benchmark::Memory(source)], skipped: Vec::new() };
@@ -45,7 +40,7 @@ fn the_shortest_program_is_reached() {
     for _ in 0..40 {
         env.step(rng.random_range(0..5)).unwrap();
     }
-    assert_eq!(env.counts().unwrap().operations, 2);
+    assert_eq!(env.counts().unwrap().primary(), 2);
 }
 
 #[test]
@@ -96,7 +91,7 @@ fn a_remembered_pass_that_has_become_too_slow_fails_and_ends_nothing() {
     let step = env.step(1).unwrap();
     assert_eq!(step.info.failure.unwrap().kind, FailureKind::TimeLimit, "the program is needed");
     assert_eq!(env.state().unwrap(), &before, "the state is what it was");
-    assert!(env.print(Form::Text).is_err(), "and has no program");
+    assert!(env.print(Form::TEXT).is_err(), "and has no program");
     env.undo(2).unwrap();
     let info = env.step(0).unwrap().info;
     assert_eq!(info.failure.unwrap().kind, FailureKind::TimeLimit);
