@@ -165,6 +165,9 @@ fn a_saved_state_is_found_again_in_another_process() {
     let mut state = env.save().unwrap();
     state.benchmark = "hlo-v1/none".to_owned();
     assert!(matches!(env.restore(&state), Err(EnvError::State(_))));
+    let mut state = env.save().unwrap();
+    state.start = "nowhere".to_owned();
+    assert!(matches!(env.restore(&state), Err(EnvError::State(_))));
 }
 
 #[test]
