@@ -85,8 +85,7 @@ impl Context {
     /// How to start it for one program at a time, which may be large. `pass_millis` is the time limit for
     /// a pass if nobody said otherwise.
     pub fn config_for_one(&self, profile: &dyn Profile, pass_millis: u64) -> Result<EngineConfig> {
-        let limits =
-            Limits { pass_millis, memory_bytes: memory_for_running(), ..default_limits() };
+        let limits = Limits { pass_millis, memory_bytes: memory_for_running(), ..default_limits() };
         self.config(profile, limits)
     }
 

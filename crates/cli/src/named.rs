@@ -19,7 +19,9 @@ pub fn costs(hello: &Hello, costs: &Cost) -> Named<f64> {
 
 impl<T: Copy> Named<T> {
     fn new(metrics: &[Metric], values: &[T]) -> Named<T> {
-        Named(metrics.iter().map(|metric| metric.name.clone()).zip(values.iter().copied()).collect())
+        Named(
+            metrics.iter().map(|metric| metric.name.clone()).zip(values.iter().copied()).collect(),
+        )
     }
 
     /// One after the other, as people read them.

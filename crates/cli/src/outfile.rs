@@ -62,7 +62,12 @@ impl OutFile {
             let endings = hello.forms.iter().flat_map(|form| &form.endings);
             let endings: Vec<&str> = endings.map(String::as_str).collect();
             let name = self.path.display();
-            format!("{name}: {} writes no .{}; it writes .{}", hello.engine, self.ending, endings.join(", ."))
+            format!(
+                "{name}: {} writes no .{}; it writes .{}",
+                hello.engine,
+                self.ending,
+                endings.join(", .")
+            )
         })
     }
 

@@ -180,27 +180,9 @@ fn spec() -> Spec {
             program: "graph",
         },
         figures: vec![
-            figure(
-                "operations",
-                "operations, order",
-                "",
-                Source::Order,
-                operations(),
-            ),
-            figure(
-                "legal",
-                "operations, legal",
-                "",
-                counted(LEGAL_STAGE),
-                operations(),
-            ),
-            figure(
-                "kernels",
-                "kernels",
-                "",
-                counted(FINAL_STAGE),
-                operations(),
-            ),
+            figure("operations", "operations, order", "", Source::Order, operations()),
+            figure("legal", "operations, legal", "", counted(LEGAL_STAGE), operations()),
+            figure("kernels", "kernels", "", counted(FINAL_STAGE), operations()),
             figure(
                 "flops",
                 "flops of the final program",

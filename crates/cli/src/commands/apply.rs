@@ -8,8 +8,8 @@ use xla_gym_common::grouped;
 use xla_gym_engine::protocol::Observe;
 use xla_gym_env::World;
 use xla_gym_oracle::{Options, Report, Verdict};
-use xla_gym_recipe::Recipe;
 use xla_gym_profile::{Commands, Finish};
+use xla_gym_recipe::Recipe;
 
 use super::{one_program, score::describe};
 use crate::{context::Context, outfile::OutFile};
@@ -76,7 +76,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let mut emitted = world.session(0)?;
     let outputs = if !args.unproven && !applied.plan.is_default {
         progress.doing("comparing outputs");
-        let reference = xla_gym_profile::reference(&**world.profile(), &mut emitted, Options::default())?;
+        let reference =
+            xla_gym_profile::reference(&**world.profile(), &mut emitted, Options::default())?;
         Some(reference.compare(&mut applied.session, &applied.plan.finish)?)
     } else {
         None

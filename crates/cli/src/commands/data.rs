@@ -4,7 +4,12 @@ mod picture;
 mod scan;
 mod verify;
 
-use std::{collections::BTreeMap, path::{Path, PathBuf}, process::ExitCode, time::Instant};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
 
 use anyhow::{Result, bail};
 use serde::Serialize;

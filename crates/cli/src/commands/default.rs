@@ -5,7 +5,9 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use anyhow::{Result, bail};
 use serde::Serialize;
 use xla_gym_common::{Table, grouped};
-use xla_gym_engine::protocol::{Cost, Finish, Fingerprint, Hello, Observe, PipelineOptions, PipelinePass};
+use xla_gym_engine::protocol::{
+    Cost, Fingerprint, Finish, Hello, Observe, PipelineOptions, PipelinePass,
+};
 use xla_gym_profile::{Finished, Profile, finish};
 
 use crate::{
@@ -102,12 +104,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     );
     if !outputs.is_empty() {
         let mut scratch = session.scratch()?;
-        let options = PipelineOptions {
-            finish: how,
-            stages: true,
-            keep: true,
-            ..PipelineOptions::default()
-        };
+        let options =
+            PipelineOptions { finish: how, stages: true, keep: true, ..PipelineOptions::default() };
         let report = scratch.pipeline(&options, Observe::NOTHING)?;
         for (output, middle) in &outputs {
             let stage = if *middle { report.stages.first() } else { report.stages.last() };
@@ -126,13 +124,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 }
 
 fn render(profile: &dyn Profile, shown: &Shown, all: bool) -> String {
-    let names: Vec<String> = shown
-        .start
-        .iter()
-        .flat_map(Named::names)
-        .take(2)
-        .map(|name| format!(">{name}"))
-        .collect();
+    let names: Vec<String> =
+        shown.start.iter().flat_map(Named::names).take(2).map(|name| format!(">{name}")).collect();
     let mut header = vec![&*shown.file];
     header.extend(names.iter().map(String::as_str));
     let mut states = Table::new(&header);

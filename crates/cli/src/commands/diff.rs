@@ -9,10 +9,7 @@ use std::{
 use anyhow::Result;
 use serde::Serialize;
 use xla_gym_common::{Table, grouped};
-use xla_gym_engine::{
-    Engine, Session,
-    protocol::Observe,
-};
+use xla_gym_engine::{Engine, Session, protocol::Observe};
 
 use crate::{
     context::Context,

@@ -96,8 +96,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     progress.doing("compiling");
     let mut scratch = session.scratch()?;
     let finish = Finish { disabled: args.disable.clone(), ..Finish::default() };
-    let compiled =
-        scratch.compile(&finish).with_context(|| session.source().name.to_string())?;
+    let compiled = scratch.compile(&finish).with_context(|| session.source().name.to_string())?;
     scratch.make_inputs(&compiled, &inputs)?;
     // The first run pays for what later ones find ready.
     scratch.execute(&compiled, 1, false)?;

@@ -17,8 +17,8 @@ use xla_gym_common::{Table, grouped};
 use xla_gym_engine::default_limits;
 use xla_gym_env::World;
 use xla_gym_optimize::{
-    Answer, Judge, MEMORY_GROWTH, Objective, Remembered, Task, optimize,
-    optimize_with_store, summary,
+    Answer, Judge, MEMORY_GROWTH, Objective, Remembered, Task, optimize, optimize_with_store,
+    summary,
 };
 use xla_gym_oracle::{Options, Report};
 use xla_gym_profile::{Commands, Figures, Spec};
@@ -310,12 +310,15 @@ fn write_files(context: &Context, args: &Args, judge: &Judge, answer: &Answer) -
         done("Recipe", path, answer.recipe.write(path).map_err(Into::into));
     }
     if let Some(output) = &args.output {
-        let write = || output.write(&judge.session(&answer.plan)?.print(output.form(judge.world.engine())?)?);
+        let write = || {
+            output.write(&judge.session(&answer.plan)?.print(output.form(judge.world.engine())?)?)
+        };
         done("Program", output.path(), write());
     }
     if let Some(path) = &args.report {
         let progress = context.progress();
-        let command = format!("xla-gym optimize {} --objective {}", args.file, answer.recipe.objective);
+        let command =
+            format!("xla-gym optimize {} --objective {}", args.file, answer.recipe.objective);
         let explanation = xla_gym_optimize::explain(judge, answer, command, &progress);
         drop(progress);
         let write = || write_whole(path, explanation?.html().as_bytes());
@@ -385,7 +388,10 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         && now > before
     {
         let (what, own) = (spec.figure_name(memory), spec.words.baseline_short);
-        out.push_str(&format!("The final program needs {} more {what} than {own}.\n", count(now - before)));
+        out.push_str(&format!(
+            "The final program needs {} more {what} than {own}.\n",
+            count(now - before)
+        ));
     }
     if let Some(timing) = &recipe.evidence.timing {
         out.push_str(&format!("Run time: {}\n", sentence(spec, &timing.run)));
@@ -414,7 +420,10 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         }
         Some(report) => {
             let title = spec.words.title;
-            out.push_str(&format!("The verifier of {title} accepts it. Outputs: {}\n", describe(report)));
+            out.push_str(&format!(
+                "The verifier of {title} accepts it. Outputs: {}\n",
+                describe(report)
+            ));
             if !report.is_equal() {
                 out.push_str("NOT PROVEN: nobody knows whether it computes the same.\n");
             }
@@ -472,8 +481,11 @@ fn front(spec: &Spec, answer: &Answer) -> String {
     for proven in &answer.front {
         let plan = &proven.judged.plan;
         let chosen = if *plan == answer.plan { ", chosen" } else { "" };
-        let label =
-            format!("{} passes, {} left out{chosen}", plan.passes.len(), plan.finish.disabled.len());
+        let label = format!(
+            "{} passes, {} left out{chosen}",
+            plan.passes.len(),
+            plan.finish.disabled.len()
+        );
         row(label, &proven.judged.figures);
     }
     format!("\n{}\n", table.render())

@@ -13,9 +13,9 @@ use xla_gym_profile::start_session;
 
 use crate::{
     context::{Context, count, parse_passes, time},
-    start::StartArg,
     named::{self, Named},
     outfile::OutFile,
+    start::StartArg,
 };
 
 /// Run passes on a program, one row each.
@@ -131,13 +131,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     Ok(if ran.failed > 0 || ran.invalid { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn row(
-    hello: &Hello,
-    pass: &str,
-    changed: Option<bool>,
-    nanos: u64,
-    seen: Observation,
-) -> Row {
+fn row(hello: &Hello, pass: &str, changed: Option<bool>, nanos: u64, seen: Observation) -> Row {
     Row {
         pass: pass.to_owned(),
         changed,
@@ -180,7 +174,11 @@ fn render(ran: &Ran, verified: bool) -> String {
         if shown.len() > counts.len() {
             cells.push(cost.map_or_else(String::new, count));
         }
-        cells.push(if row.nanos > 0 { time(Duration::from_nanos(row.nanos)) } else { String::new() });
+        cells.push(if row.nanos > 0 {
+            time(Duration::from_nanos(row.nanos))
+        } else {
+            String::new()
+        });
         cells.push(remark);
         table.row(cells);
     }

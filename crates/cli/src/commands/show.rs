@@ -9,7 +9,7 @@ use xla_gym_engine::protocol::{Fingerprint, Finish, MemoryEstimate, Observe};
 
 use crate::{
     context::{Context, count, time},
-    named::{Named, counts, costs},
+    named::{Named, costs, counts},
 };
 
 /// Show the size, cost and opcodes of a program.
@@ -43,7 +43,12 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let compiled = if args.memory {
         let progress = context.progress();
         progress.doing("compiling");
-        Some(session.scratch()?.compile(&Finish::default()).with_context(|| session.source().name.to_string())?)
+        Some(
+            session
+                .scratch()?
+                .compile(&Finish::default())
+                .with_context(|| session.source().name.to_string())?,
+        )
     } else {
         None
     };

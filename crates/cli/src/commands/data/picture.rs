@@ -135,7 +135,8 @@ pub fn draw(graphs: &[Graph]) -> String {
                 svg,
                 "<circle cx='{x:.1}' cy='{middle:.1}' r='4' fill='#4c78a8' fill-opacity='0.45'>\
                  <title>{}: {}</title></circle>",
-                graph.id, graph.size()
+                graph.id,
+                graph.size()
             );
         }
         shares(&mut svg, right, y, graphs);

@@ -81,7 +81,9 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 fn look_at(
     engine: &Engine,
     profile: &dyn Profile,
-    benchmark: &Benchmark, default: bool) -> Result<Program> {
+    benchmark: &Benchmark,
+    default: bool,
+) -> Result<Program> {
     let mut session = engine.load(&benchmark.source()?)?;
     let counts = session.observe(Observe::COUNTS)?.counts.unwrap_or_default();
     let spec = profile.spec();
@@ -109,8 +111,13 @@ fn after_pipeline(spec: &Spec, run: &Finished) -> BTreeMap<&'static str, u64> {
 fn render(spec: &Spec, scanned: &Scanned) -> String {
     // The last stage is where it ends.
     let last = spec.stages.last().map_or("", |stage| spec.figure_name(stage.figure));
-    let names: Vec<String> = scanned.programs.iter().flat_map(|program| program.counts.names()).take(2)
-        .map(|name| format!(">{name}")).collect();
+    let names: Vec<String> = scanned
+        .programs
+        .iter()
+        .flat_map(|program| program.counts.names())
+        .take(2)
+        .map(|name| format!(">{name}"))
+        .collect();
     let by_default = format!(">{last} by default");
     let mut header = vec!["program"];
     header.extend(names.iter().map(String::as_str));

@@ -112,7 +112,8 @@ fn check(
     let seen = session.observe(Observe::COUNTS | Observe::FINGERPRINT)?;
     same("fingerprint", &seen.fingerprint, &Some(graph.fingerprint))?;
     let hello = engine.hello();
-    for (metric, found) in hello.counts.iter().zip(seen.counts.iter().flat_map(|seen| seen.iter())) {
+    for (metric, found) in hello.counts.iter().zip(seen.counts.iter().flat_map(|seen| seen.iter()))
+    {
         same(&metric.name, &Some(found), &graph.counts.get(&metric.name))?;
     }
     let default = match (finish(&mut session, &Finish::default()), &graph.default) {
