@@ -148,11 +148,11 @@ impl Prover {
         };
         let begin = Instant::now();
         let spec = world.profile().spec();
-        let disable = match pipeline {
-            Pipeline::Whole => &spec.usual.disabled,
-            Pipeline::Replaced => &spec.instead.disabled,
+        let finish = match pipeline {
+            Pipeline::Whole => &spec.usual,
+            Pipeline::Replaced => &spec.instead,
         };
-        let proof = match reference.compare(session, disable) {
+        let proof = match reference.compare(session, finish) {
             Ok(report) => Proof { seconds: begin.elapsed().as_secs_f64(), ..Proof::of(&report) },
             Err(error) => return about_the_program(error),
         };
