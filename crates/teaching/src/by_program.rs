@@ -8,7 +8,7 @@ use std::{
 };
 
 use xla_gym_agents::Demonstration;
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 use xla_gym_env::EnvError;
 use xla_gym_proof::{Options, Prover};
 use xla_gym_rows::{Appender, RowsError, read, read_if_any};
