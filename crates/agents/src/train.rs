@@ -262,8 +262,8 @@ impl<'a> Run<'a> {
         let examples = examples(&self.gatherer, &self.training, legal, &orders)?;
         if examples.actions.is_empty() {
             watch.warn(&format!(
-                "{} has no order for these programs: learning by trial alone; `xla-gym-lab \
-                 demonstrations` finds orders for them, imitation.orders names the file",
+                "{} has no order for these programs: learning by trial alone; `xla-gym teach` finds \
+                 orders for them and learns those",
                 how.orders.display()
             ));
             return Ok(());

@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -14,6 +15,7 @@ use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, SourceError, default_limits, memory_for_running,
     protocol::{Limits, PassId},
 };
+use xla_gym_profile::Profile;
 
 use crate::{Global, progress::Progress};
 
@@ -57,23 +59,37 @@ impl Context {
         })
     }
 
-    /// Starts XLA, for one program at a time.
-    pub fn engine(&self) -> Result<Engine> {
-        Ok(Engine::start(self.config_for_one(default_limits().pass_millis)?)?)
+    /// The compiler that is meant: the one that was named, or the one of a file.
+    pub fn profile(&self, file: &str) -> Arc<dyn Profile> {
+        let name = self.global.engine.as_deref();
+        let name = name.unwrap_or_else(|| xla_gym_compilers::of_file(file));
+        xla_gym_compilers::profile(name).expect("clap takes only names that there are")
     }
 
-    /// How to start it for many programs at a time.
-    pub fn engine_config(&self) -> Result<EngineConfig> {
-        self.config(default_limits())
+    /// The compiler that is meant where there is no file.
+    pub fn usual_profile(&self) -> Arc<dyn Profile> {
+        self.profile("")
+    }
+
+    /// Starts the compiler of a file, for one program at a time.
+    pub fn engine(&self, file: &Path) -> Result<Engine> {
+        let profile = self.profile(&file.to_string_lossy());
+        Ok(Engine::start(self.config_for_one(&*profile, default_limits().pass_millis)?)?)
+    }
+
+    /// How to start a compiler for many programs at a time.
+    pub fn engine_config(&self, profile: &dyn Profile) -> Result<EngineConfig> {
+        self.config(profile, default_limits())
     }
 
     /// How to start it for one program at a time, which may be large. `pass_millis` is the time limit for
     /// a pass if nobody said otherwise.
-    pub fn config_for_one(&self, pass_millis: u64) -> Result<EngineConfig> {
-        self.config(Limits { pass_millis, memory_bytes: memory_for_running(), ..default_limits() })
+    pub fn config_for_one(&self, profile: &dyn Profile, pass_millis: u64) -> Result<EngineConfig> {
+        let limits = Limits { pass_millis, memory_bytes: memory_for_running(), ..default_limits() };
+        self.config(profile, limits)
     }
 
-    fn config(&self, usual: Limits) -> Result<EngineConfig> {
+    fn config(&self, profile: &dyn Profile, usual: Limits) -> Result<EngineConfig> {
         let millis = |value: f64| (value * 1000.0).ceil() as u64;
         let bytes = |value: f64| (value * f64::from(1 << 30)) as u64;
         Ok(EngineConfig {
@@ -83,7 +99,7 @@ impl Context {
                 memory_bytes: self.global.memory_limit.map_or(usual.memory_bytes, bytes),
             },
             quarantine: self.quarantine_path(),
-            ..EngineConfig::xla()?
+            ..profile.engine_config()?
         })
     }
 

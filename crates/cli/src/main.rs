@@ -4,8 +4,10 @@
 
 mod commands;
 mod context;
+mod named;
 mod outfile;
 mod progress;
+mod start;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -27,12 +29,12 @@ Exit codes:
   5  `check`, `apply --verify`: the programs cannot be compared
   6  the engine is not set up";
 
-/// Run real XLA passes in any order, see what each one does, and compare with what XLA itself
-/// would have done.
+/// Run a real compiler's passes in any order, see what each one does, and compare with what the
+/// compiler itself would have done.
 ///
-/// FILE is HLO text, an HloModuleProto or HloProto, or StableHLO text or bytecode; each also
-/// compressed by gzip or zstd; `-` is standard input; or the id of a graph of the benchmark library
-/// (`xla-gym data list`). What a file is is told by its content.
+/// FILE is a program: for XLA, HLO text, an HloModuleProto or HloProto, or StableHLO text or bytecode;
+/// each also compressed by gzip or zstd; `-` is standard input; or the id of a graph of the benchmark
+/// library (`xla-gym data list`). Which compiler it is for is told by the file's ending, or by --engine.
 #[derive(Parser)]
 #[command(name = "xla-gym", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -45,6 +47,10 @@ struct Cli {
 
 #[derive(clap::Args)]
 struct Global {
+    /// Which compiler: xla or toy [default: by the file's ending; xla if that says nothing].
+    #[arg(long, global = true, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(xla_gym_compilers::NAMES))]
+    engine: Option<String>,
+
     /// Print JSON instead of tables.
     #[arg(long, global = true)]
     json: bool,
@@ -84,9 +90,9 @@ enum Command {
     Show(commands::show::Args),
     /// Run passes on a program, one row each.
     Run(commands::run::Args),
-    /// Show what XLA's own CPU compiler does with a program.
+    /// Show what the compiler itself does with a program.
     Default(commands::default::Args),
-    /// Find a better pass order than XLA's own.
+    /// Find a better pass order than the compiler's own.
     Optimize(commands::optimize::Args),
     /// Do to a program what a recipe says.
     Apply(commands::apply::Args),
@@ -100,20 +106,20 @@ enum Command {
     Train(commands::train::Args),
     /// Teach a policy: search for good orders, learn them, search where it goes astray, learn again.
     Teach(commands::teach::Args),
-    /// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
+    /// Compare policies and searches with the compiler's own order, at equal numbers of pass runs.
     Eval(commands::eval::Args),
     /// Turn outcomes of `eval` and logs of `train` into a page with figures.
     Report(commands::report::Args),
-    /// Compare a pass order with XLA's own.
+    /// Compare a pass order with the compiler's own.
     Score(commands::score::Args),
-    /// Show what differs between two programs, by opcode and by computation.
+    /// Show what differs between two programs, by opcode and by function.
     Diff(commands::diff::Args),
     /// Compile a program, run it on seeded inputs, print timings and a digest of the outputs; or find out
     /// which of two programs is faster.
     Exec(commands::exec::Args),
     /// Check whether two programs give the same outputs on seeded inputs.
     Check(commands::check::Args),
-    /// The benchmark library: real graphs, with XLA's own result for each.
+    /// The benchmark library: real programs, with the compiler's own result for each.
     Data(commands::data::Args),
     /// Show the failures of passes that are remembered.
     Quarantine(commands::quarantine::Args),

@@ -28,8 +28,23 @@ pub fn profile(name: &str) -> Option<Arc<dyn Profile>> {
 /// The compiler of a file, by its ending; that which is meant if nobody says which, if the ending says
 /// nothing.
 pub fn of_file(name: &str) -> &'static str {
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    if name.ends_with(".toy") { "toy" } else { NAMES[0] }
+    let ending = ending(name);
+    let has = |compiler: &&&str| {
+        profile(compiler).is_some_and(|profile| profile.spec().endings.contains(&ending))
+    };
+    NAMES.iter().find(has).unwrap_or(&NAMES[0])
+}
+
+/// The ending of a file's name, without that of a compression.
+pub fn ending(name: &str) -> &str {
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
+/// The endings of files that hold programs of any compiler.
+pub fn endings() -> Vec<&'static str> {
+    let profiles = NAMES.iter().filter_map(|name| profile(name));
+    profiles.flat_map(|profile| profile.spec().endings.to_vec()).collect()
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use xla_gym_engine::{
     Death, Engine, EngineConfig, EngineError, PassFailure, Session, Source,
     protocol::{Form, Observe, PassId},
 };
+use xla_gym_xla_profile::{INLINED, OPERATIONS, engine_config};
 
 fn config() -> EngineConfig {
-    EngineConfig { quarantine: None, ..EngineConfig::xla().expect("`make build` comes first") }
+    EngineConfig { quarantine: None, ..engine_config().expect("`make build` comes first") }
 }
 
 fn engine() -> Engine {
@@ -60,8 +61,12 @@ fn what_inlining_would_cost_is_known_beforehand() {
         let before = counts(session);
         let inline = engine.pass("call-inliner").unwrap();
         let after = session.apply(inline, Observe::COUNTS).unwrap().observation.counts.unwrap();
-        assert_eq!((after.operations, after.inlined), (before.inlined, before.inlined), "{name}");
-        (before.operations, before.inlined)
+        assert_eq!(
+            (after[OPERATIONS], after[INLINED]),
+            (before[INLINED], before[INLINED]),
+            "{name}"
+        );
+        (before[OPERATIONS], before[INLINED])
     };
     for (name, expected, computations) in PROGRAMS_WITH_CALLS {
         let text = format!("HloModule {name}\n\n{computations}");
@@ -140,10 +145,10 @@ fn calls_of_any_depth_are_counted() {
         engine.load(&source).unwrap().observe(Observe::COUNTS).unwrap().counts.unwrap()
     };
     let once = chain(100_000, "ROOT y = f32[] call(x), to_apply=FROM");
-    assert_eq!((once.operations, once.inlined), (100_002, 1));
+    assert_eq!((once[OPERATIONS], once[INLINED]), (100_002, 1));
     let twice =
         chain(60, "y = f32[] call(x), to_apply=FROM  ROOT z = f32[] call(y), to_apply=FROM");
-    assert_eq!((twice.operations, twice.inlined), (122, 1_000_000_000_000_000));
+    assert_eq!((twice[OPERATIONS], twice[INLINED]), (122, 1_000_000_000_000_000));
 }
 
 #[test]
@@ -154,7 +159,7 @@ fn what_is_printed_can_be_read_back_in_another_process() {
         let passes = one.passes(["call-inliner", "algsimp", "cse", "constant_folding"]).unwrap();
         session.multistep(&passes, Observe::NOTHING, |_| {}).unwrap();
         let expected = session.fingerprint().unwrap();
-        for form in [Form::Text, Form::Binary] {
+        for form in [Form::TEXT, Form::BINARY] {
             let bytes = session.print(form).unwrap();
             let source = Source::from_bytes(graph, bytes).unwrap();
             let mut again = other.load(&source).unwrap();
@@ -220,7 +225,7 @@ fn an_abort_costs_one_step_and_the_second_try_nothing() {
     let mut session = load(&engine, "gpt2-train-1l");
     session.apply(engine.pass("cse").unwrap(), Observe::NOTHING).unwrap();
     let before = session.fingerprint().unwrap();
-    let text = session.print(Form::Text).unwrap();
+    let text = session.print(Form::TEXT).unwrap();
 
     let killer = engine.pass("scatter_simplifier").unwrap();
     let begin = Instant::now();
@@ -233,7 +238,7 @@ fn an_abort_costs_one_step_and_the_second_try_nothing() {
         other => panic!("an abort was expected, not {other:?}"),
     }
     assert_eq!(session.fingerprint().unwrap(), before);
-    assert!(session.print(Form::Text).unwrap() == text, "the program is not what it was");
+    assert!(session.print(Form::TEXT).unwrap() == text, "the program is not what it was");
 
     let mut times: Vec<Duration> = (0..9)
         .map(|_| {
@@ -259,13 +264,13 @@ fn an_abort_costs_one_step_and_the_second_try_nothing() {
 fn a_pass_that_fails_half_way_leaves_no_trace() {
     let engine = engine();
     let mut session = load(&engine, "gather-batched");
-    let text = session.print(Form::Text).unwrap();
+    let text = session.print(Form::TEXT).unwrap();
     let half = engine.pass("gather_simplifier").unwrap();
     match pass_failure(session.apply(half, Observe::NOTHING)) {
         PassFailure::Refused(message) => assert!(message.contains("RET_CHECK"), "{message}"),
         other => panic!("a refusal was expected, not {other:?}"),
     }
-    assert!(session.print(Form::Text).unwrap() == text, "the program is not what it was");
+    assert!(session.print(Form::TEXT).unwrap() == text, "the program is not what it was");
     let expanded = engine.pass("gather_expander:all").unwrap();
     assert!(session.apply(expanded, Observe::NOTHING).unwrap().changed);
 }
@@ -277,7 +282,7 @@ fn random_passes(engine: &Engine, count: usize, seed: u64) -> Vec<PassId> {
         .passes
         .iter()
         .enumerate()
-        .filter(|(_, pass)| !pass.after_layout && pass.base_name() != "while_loop_unroller")
+        .filter(|(_, pass)| pass.is_default_action && pass.base != "while_loop_unroller")
         .map(|(id, _)| PassId(id as u16))
         .collect();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -292,7 +297,7 @@ fn run(session: &mut Session, passes: &[PassId], mut after_step: impl FnMut(u64)
             Err(error) => panic!("step {step}: {error}"),
         }
     }
-    session.print(Form::Text).unwrap()
+    session.print(Form::TEXT).unwrap()
 }
 
 #[test]
@@ -419,7 +424,7 @@ fn a_scratch_copy_can_be_cloned_and_restored() {
     let mut scratch = session.scratch().unwrap();
     let copy = scratch.clone_program().unwrap();
     scratch.restore(copy).unwrap();
-    let printed = scratch.print(copy, Form::Binary).unwrap();
+    let printed = scratch.print(copy, Form::BINARY).unwrap();
     let source = Source::from_bytes("copy", printed).unwrap();
     let mut again = engine.load(&source).unwrap();
     assert_eq!(again.fingerprint().unwrap(), session.fingerprint().unwrap());

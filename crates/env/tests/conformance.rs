@@ -9,14 +9,16 @@ use xla_gym_engine::{
     protocol::{Fingerprint, Form, Observe},
 };
 use xla_gym_env::{
-    AtEnd, CacheConfig, Env, EnvConfig, EnvError, FailureKind, MaskKind, Objective, Reward,
-    Sampler, Start, VectorEnv, VectorStep, View, World, WorldConfig,
+    CacheConfig, Env, EnvConfig, EnvError, FailureKind, MaskKind, Objective, Reward, Sampler,
+    VectorEnv, VectorStep, View, World, WorldConfig,
 };
+use xla_gym_xla_profile::{FLOPS, KERNELS, LEGAL, NORMALIZED, ORDER, TRANSCENDENTALS, Xla};
 
 const GPT2: &str = "hlo-v1/gpt2/train-1l-adamw";
 
 fn world_with(benchmarks: &[&str], change: impl FnOnce(&mut WorldConfig)) -> Arc<World> {
-    let mut config = WorldConfig::xla().expect("`make build` comes first");
+    let profile = Arc::new(Xla::default());
+    let mut config = WorldConfig::new(profile).expect("`make build` comes first");
     config.engine = EngineConfig { quarantine: None, ..config.engine };
     change(&mut config);
     Arc::new(World::new(config, benchmarks).unwrap())
@@ -42,13 +44,7 @@ fn record(env: &mut Env, seed: u64, episodes: usize) -> Trace {
             let step = env.step(rng.random_range(0..env.actions())).unwrap();
             let state = env.state().unwrap();
             let failure = step.info.failure.map(|failure| failure.kind);
-            trace.push((
-                state.counts.operations,
-                step.reward,
-                step.info.changed,
-                failure,
-                state.id,
-            ));
+            trace.push((state.counts.primary(), step.reward, step.info.changed, failure, state.id));
             if step.truncated || step.terminated {
                 break;
             }
@@ -84,7 +80,7 @@ fn environments_of_a_vector_do_not_disturb_each_other() {
         env.reset(Some(9)).unwrap();
         let steps = (0..15).map(|step| {
             let step = env.step(actions(index, step)).unwrap();
-            (env.counts().unwrap().operations, step.reward)
+            (env.counts().unwrap().primary(), step.reward)
         });
         expected.push(steps.collect());
     }
@@ -96,7 +92,7 @@ fn environments_of_a_vector_do_not_disturb_each_other() {
         let steps = envs.step(&(0..4).map(|env| actions(env, step)).collect::<Vec<_>>()).unwrap();
         for (index, step) in steps.into_iter().enumerate() {
             let VectorStep::Stepped(step) = step else { panic!("the episode has just begun") };
-            let operations = envs.with(index, |env| env.counts().unwrap().operations);
+            let operations = envs.with(index, |env| env.counts().unwrap().primary());
             seen[index].push((operations, step.reward));
         }
     }
@@ -107,7 +103,7 @@ fn environments_of_a_vector_do_not_disturb_each_other() {
         (0..15)
             .map(|step| {
                 let step = env.step(actions(index, step))?;
-                Ok((env.counts()?.operations, step.reward))
+                Ok((env.counts()?.primary(), step.reward))
             })
             .collect::<Result<Vec<_>, EnvError>>()
     });
@@ -168,6 +164,9 @@ fn a_saved_state_is_found_again_in_another_process() {
 
     let mut state = env.save().unwrap();
     state.benchmark = "hlo-v1/none".to_owned();
+    assert!(matches!(env.restore(&state), Err(EnvError::State(_))));
+    let mut state = env.save().unwrap();
+    state.start = "nowhere".to_owned();
     assert!(matches!(env.restore(&state), Err(EnvError::State(_))));
 }
 
@@ -233,7 +232,7 @@ fn what_a_step_says_is_what_a_fresh_compiler_says() {
         for action in actions {
             env.step(action).unwrap();
             let said = env.state().unwrap().clone();
-            let source = Source::from_bytes("x", env.print(Form::Binary).unwrap()).unwrap();
+            let source = Source::from_bytes("x", env.print(Form::BINARY).unwrap()).unwrap();
             // Loading runs the verifier, in a process that remembers nothing.
             let mut session = fresh.engine().load(&source).unwrap();
             let seen = session.observe(Observe::COUNTS | Observe::OPCODES | Observe::COST).unwrap();
@@ -243,7 +242,7 @@ fn what_a_step_says_is_what_a_fresh_compiler_says() {
             let near = |a: f64, b: f64| (a - b).abs() <= 1e-12 * a.abs().max(1.0);
             match (seen, said) {
                 (Some(a), Some(b)) => assert!(
-                    near(a.flops, b.flops) && near(a.transcendentals, b.transcendentals),
+                    [FLOPS, TRANSCENDENTALS].iter().all(|&at| near(a[at], b[at])),
                     "{a:?} {b:?}"
                 ),
                 (a, b) => assert_eq!(a, b),
@@ -284,11 +283,11 @@ fn a_program_that_the_verifier_rejects_is_no_state() {
     let mut env = Env::new(&world, short()).unwrap();
     env.reset(Some(0)).unwrap();
     assert!(env.step(action("async-collective-creator")).unwrap().info.changed);
-    let before = (env.state().unwrap().clone(), env.print(Form::Text).unwrap());
+    let before = (env.state().unwrap().clone(), env.print(Form::TEXT).unwrap());
     let failure = env.step(action("all_to_all_decomposer")).unwrap().info.failure.unwrap();
     assert_eq!(failure.kind, FailureKind::Invalid, "{failure:?}");
     assert!(failure.message.contains("verifier"), "{failure:?}");
-    assert_eq!((env.state().unwrap().clone(), env.print(Form::Text).unwrap()), before);
+    assert_eq!((env.state().unwrap().clone(), env.print(Form::TEXT).unwrap()), before);
 }
 
 #[test]
@@ -309,12 +308,14 @@ fn an_exact_mask_knows_everything() {
 
 #[test]
 fn rewards_rest_on_what_xla_itself_does() {
-    let world = world_with(&[GPT2], |config| config.start = Start::Normalised);
-    let defaults = world.defaults(0).unwrap();
-    assert!(defaults.initial > defaults.optimised && defaults.legal > defaults.kernels);
+    let world = world_with(&[GPT2], |config| config.start = NORMALIZED.to_owned());
+    let baseline = world.baseline(0).unwrap();
+    let default = |figure| baseline.default.get(figure).unwrap();
+    let initial = baseline.initial.primary();
+    assert!(initial > default(ORDER) && default(LEGAL) > default(KERNELS));
     let reward = Reward {
         objective: Objective::OverDefault,
-        at_end: Some(AtEnd::Kernels),
+        at_end: Some("kernels".to_owned()),
         ..Reward::default()
     };
     let config = EnvConfig { reward, stop_action: true, ..short() };
@@ -323,13 +324,13 @@ fn rewards_rest_on_what_xla_itself_does() {
     let action = |name: &str| (0..114).find(|&a| world.action_name(a) == name).unwrap();
     let steps = env.multistep(&["call-inliner", "algsimp", "cse", "dce"].map(action)).unwrap();
     let paid: f64 = steps.iter().map(|step| step.reward).sum();
-    let removed = defaults.initial - env.counts().unwrap().operations;
-    assert!((paid - removed as f64 / defaults.reduction()).abs() < 1e-12);
+    let removed = initial - env.counts().unwrap().primary() as f64;
+    assert!((paid - removed / baseline.reduction(ORDER)).abs() < 1e-12);
     let stop = env.step(env.actions() - 1).unwrap();
     assert!(stop.terminated && !stop.truncated);
-    let (kernels, default) = stop.info.at_end.unwrap();
-    assert_eq!(default as u64, defaults.kernels);
-    assert!((stop.reward - (1.0 - kernels / default)).abs() < 1e-12, "{stop:?}");
+    let (kernels, theirs) = stop.info.at_end.unwrap();
+    assert_eq!(theirs, default(KERNELS));
+    assert!((stop.reward - (1.0 - kernels / theirs)).abs() < 1e-12, "{stop:?}");
     assert!(matches!(env.step(0), Err(EnvError::NotRunning(_))));
 }
 

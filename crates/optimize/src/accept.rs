@@ -191,7 +191,11 @@ mod tests {
             ("legal+kernels", figures(10, 9, 12), false),
         ] {
             let objective = parse(objective);
-            assert_eq!(good(&spec(), &objective, &result, &default), expected, "{objective} {result:?}");
+            assert_eq!(
+                good(&spec(), &objective, &result, &default),
+                expected,
+                "{objective} {result:?}"
+            );
         }
     }
 }

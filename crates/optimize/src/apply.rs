@@ -45,9 +45,11 @@ pub fn plan_of(world: &World, recipe: &Recipe) -> Result<Plan, OptimizeError> {
     let pipelines = &world.engine().hello().pipelines;
     let pipeline = match recipe.pipeline.as_str() {
         "" => spec.usual.pipeline,
-        name => pipelines.iter().position(|pipeline| pipeline.name == name).ok_or_else(|| {
-            OptimizeError::NoPipeline { pipeline: name.to_owned() }
-        })? as u16,
+        name => pipelines
+            .iter()
+            .position(|pipeline| pipeline.name == name)
+            .ok_or_else(|| OptimizeError::NoPipeline { pipeline: name.to_owned() })?
+            as u16,
     };
     Ok(Plan { passes, finish: Finish { pipeline, disabled }, is_default: recipe.is_default() })
 }

@@ -4,8 +4,8 @@ use xla_gym_engine::{
     EngineError, Session,
     protocol::{self, Hello, Observation, Observe, PassId, PipelineOptions},
 };
-use xla_gym_profile::{Comparison, Figure, Figures, Finish, Spec};
 use xla_gym_env::Walk;
+use xla_gym_profile::{Comparison, Figure, Figures, Finish, Spec};
 use xla_gym_recipe::{Recipe, Timing};
 use xla_gym_report::{
     Baseline, Contribution, Explanation, FrontPoint, Metric, OpcodeRow, OpcodeTable, StepRow,
@@ -24,7 +24,11 @@ pub fn explanation(spec: &Spec) -> Explanation {
     Explanation {
         compiler: spec.words.title.to_owned(),
         baseline: Baseline::new(spec.words.baseline_short, spec.words.baseline),
-        final_figure: spec.tie_break.first().map_or("", |figure| spec.figure_name(*figure)).to_owned(),
+        final_figure: spec
+            .tie_break
+            .first()
+            .map_or("", |figure| spec.figure_name(*figure))
+            .to_owned(),
         ..Explanation::default()
     }
 }
@@ -172,7 +176,10 @@ pub fn summary(
         let (start, ratio) = match stage {
             Some(stage) => (
                 // Where something is left over something, what was there at first says nothing.
-                judge.bare_figures.get(figure).filter(|_| stage.comparison == Comparison::Reduction),
+                judge
+                    .bare_figures
+                    .get(figure)
+                    .filter(|_| stage.comparison == Comparison::Reduction),
                 judge.worth(stage, figures),
             ),
             None => (None, share(before, now)),
@@ -221,7 +228,11 @@ fn verdicts(spec: &Spec, recipe: &Recipe) -> Vec<(String, bool, String)> {
         ),
     };
     vec![
-        (format!("the verifier of {} accepts it", spec.words.title), true, "after every pass".to_owned()),
+        (
+            format!("the verifier of {} accepts it", spec.words.title),
+            true,
+            "after every pass".to_owned(),
+        ),
         (
             format!("{} compiles it", spec.words.title),
             true,
@@ -270,10 +281,12 @@ fn front_points(spec: &Spec, answer: &Answer) -> Vec<FrontPoint> {
     if answer.front.is_empty() {
         return Vec::new();
     }
-    let mut points = vec![point(spec.words.baseline_short, &answer.default, answer.plan.is_default)];
+    let mut points =
+        vec![point(spec.words.baseline_short, &answer.default, answer.plan.is_default)];
     for proven in &answer.front {
         let plan = &proven.judged.plan;
-        let label = format!("{} passes, {} left out", plan.passes.len(), plan.finish.disabled.len());
+        let label =
+            format!("{} passes, {} left out", plan.passes.len(), plan.finish.disabled.len());
         points.push(point(&label, &proven.judged.figures, *plan == answer.plan));
     }
     points
@@ -307,10 +320,7 @@ fn counts(session: &mut Session) -> Result<Vec<u32>, OptimizeError> {
 }
 
 fn final_counts(session: &mut Session, how: &Finish) -> Result<Vec<u32>, OptimizeError> {
-    let options = PipelineOptions {
-        finish: how.clone(),
-        ..PipelineOptions::default()
-    };
+    let options = PipelineOptions { finish: how.clone(), ..PipelineOptions::default() };
     let report = session.scratch()?.pipeline(&options, Observe::OPCODES)?;
     Ok(report.end().and_then(|end| end.observation.opcodes.clone()).unwrap_or_default())
 }

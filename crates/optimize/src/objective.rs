@@ -132,7 +132,10 @@ impl Objective {
 fn figure(name: &str, spec: &Spec) -> Result<Figure, OptimizeError> {
     spec.figure(name).ok_or_else(|| {
         let names: Vec<&str> = spec.all_figures().map(|figure| spec.figure_name(figure)).collect();
-        OptimizeError::Objective(format!("{name:?} is no objective; there are {}", names.join(", ")))
+        OptimizeError::Objective(format!(
+            "{name:?} is no objective; there are {}",
+            names.join(", ")
+        ))
     })
 }
 

@@ -22,7 +22,6 @@ use crate::{
     find::{Looked, Looking, look, send},
     front::{front, still_on_front},
     improve::Improvement,
-    objective::Objective,
     plan::{Judge, Judged, Plan},
     race::{self, measure},
     shorten::shorten,
@@ -253,8 +252,14 @@ impl Run<'_> {
         // What would not be an answer is no parent either.
         let value = |judged: &Judged| {
             let (figures, default) = (&judged.figures, &self.default);
-            let refused =
-                too_much_memory(judge.spec(), &task.objective, figures, default, task.memory_growth).is_some();
+            let refused = too_much_memory(
+                judge.spec(),
+                &task.objective,
+                figures,
+                default,
+                task.memory_growth,
+            )
+            .is_some();
             let value = task.objective.value(figures, default);
             if refused || (value <= 1.0 && !good(judge.spec(), &task.objective, figures, default)) {
                 value + 1.0
@@ -277,7 +282,8 @@ impl Run<'_> {
             let figures = &judged.figures;
             let value = self.task.objective.value(figures, &self.default);
             let ties = self.judge.spec().tie_break.iter();
-            let ties: Vec<u64> = ties.map(|tie| figures.get(*tie).unwrap_or(f64::MAX) as u64).collect();
+            let ties: Vec<u64> =
+                ties.map(|tie| figures.get(*tie).unwrap_or(f64::MAX) as u64).collect();
             (value, (ties, judged.plan.passes.len()))
         };
         judged.sort_by(|a, b| {
@@ -411,8 +417,13 @@ impl Run<'_> {
             if judged.plan.is_default {
                 continue;
             }
-            let reason =
-                too_much_memory(judge.spec(), &task.objective, &judged.figures, &default, task.memory_growth);
+            let reason = too_much_memory(
+                judge.spec(),
+                &task.objective,
+                &judged.figures,
+                &default,
+                task.memory_growth,
+            );
             // Where the clock decides, the rest of the time is for this anyway.
             let late =
                 !task.objective.needs_clock() && self.clock.left(Duration::ZERO) < self.proving;
@@ -535,9 +546,7 @@ impl Run<'_> {
             _ if plan.is_default => 1.0,
             // The ratio of neighbours says more than that of medians.
             Some(timing) if task.objective.is_only(Figure::RunTime) => timing.run.speedup,
-            Some(timing) if task.objective.is_only(Figure::CompileTime) => {
-                timing.compile.speedup
-            }
+            Some(timing) if task.objective.is_only(Figure::CompileTime) => timing.compile.speedup,
             _ => 1.0 / task.objective.value(figures, default),
         };
         let spec = judge.spec();

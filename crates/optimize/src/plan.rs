@@ -279,7 +279,8 @@ impl Judge {
         }
         let mut session = self.emitted()?;
         session.give_up_if(unwanted);
-        let reference = Arc::new(xla_gym_profile::reference(self.profile(), &mut session, options)?);
+        let reference =
+            Arc::new(xla_gym_profile::reference(self.profile(), &mut session, options)?);
         *known = Some((options, reference.clone()));
         Ok(reference)
     }

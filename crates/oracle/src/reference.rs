@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use xla_gym_arrays::{BLOCK, bytes_of};
 use xla_gym_engine::{
     EngineError, Session,
-    protocol::{Cost, Executor, FailureKind, Finish, Hello, InputSet, MetricRole, Observe, Signature},
+    protocol::{
+        Cost, Executor, FailureKind, Finish, Hello, InputSet, MetricRole, Observe, Signature,
+    },
 };
 
 use crate::{
@@ -132,11 +134,7 @@ impl Reference {
 
     /// Runs another program on the same inputs and compares. `how` are passes of the
     /// compiler's own pipeline to leave out for it.
-    pub fn compare(
-        &self,
-        session: &mut Session,
-        how: &Finish,
-    ) -> Result<Report, EngineError> {
+    pub fn compare(&self, session: &mut Session, how: &Finish) -> Result<Report, EngineError> {
         self.compare_until(session, how, false)
     }
 
@@ -272,11 +270,12 @@ impl Reference {
         tally: &mut Tally,
     ) -> Result<(), EngineError> {
         let scratch = session.scratch()?;
-        let mut precise = match Precise::new(scratch, false, Executor::Interpreter, &Finish::default()) {
-            Ok(precise) => precise,
-            Err(error) if is_about_the_program(&error) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let mut precise =
+            match Precise::new(scratch, false, Executor::Interpreter, &Finish::default()) {
+                Ok(precise) => precise,
+                Err(error) if is_about_the_program(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            };
         for (inputs, expected) in known.precise_trials().take(known.interpreted as usize) {
             match precise.run(inputs, self.signature.outputs.len()) {
                 Ok((arrays, _)) => tally.add(&expected, &arrays),
@@ -549,14 +548,15 @@ impl Known {
     ) -> Result<(), EngineError> {
         let scratch = session.scratch()?;
         let outputs = signature.outputs.len();
-        let mut precise = match Precise::new(scratch, false, Executor::Interpreter, &Finish::default()) {
-            Ok(precise) => precise,
-            Err(error) if is_about_the_program(&error) => {
-                self.notes.push(format!("the interpreter does not take it: {error}"));
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
+        let mut precise =
+            match Precise::new(scratch, false, Executor::Interpreter, &Finish::default()) {
+                Ok(precise) => precise,
+                Err(error) if is_about_the_program(&error) => {
+                    self.notes.push(format!("the interpreter does not take it: {error}"));
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            };
         let count = if kind == ReferenceKind::Auto { 1 } else { self.trials.len() };
         let mut agreed = 0;
         let (mut found, mut disagreement) = (Ok(()), None);

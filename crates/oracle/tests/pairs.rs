@@ -3,6 +3,7 @@
 
 use xla_gym_engine::{Engine, EngineConfig, Session, Source};
 use xla_gym_oracle::{Options, Reference};
+use xla_gym_xla_profile::engine_config;
 
 /// What the pair is about, and a program with `[right|wrong]` in it.
 const PAIRS: &[(&str, &str)] = &[
@@ -156,7 +157,7 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 fn engine() -> Engine {
-    let config = EngineConfig { quarantine: None, ..EngineConfig::xla().expect("`make build`") };
+    let config = EngineConfig { quarantine: None, ..engine_config().expect("`make build`") };
     Engine::start(config).expect("the engine starts")
 }
 

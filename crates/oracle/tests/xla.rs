@@ -4,9 +4,10 @@ use std::path::Path;
 
 use xla_gym_engine::{Engine, EngineConfig, EngineError, Session, Source, protocol::Form};
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, check};
+use xla_gym_xla_profile::engine_config;
 
 fn engine() -> Engine {
-    let config = EngineConfig { quarantine: None, ..EngineConfig::xla().expect("`make build`") };
+    let config = EngineConfig { quarantine: None, ..engine_config().expect("`make build`") };
     Engine::start(config).expect("the engine starts")
 }
 
@@ -197,7 +198,7 @@ fn narrow_floats_are_divided_and_not_multiplied_by_a_rounded_reciprocal() {
         );
         let mut session = program(&engine, "", &body);
         session.apply(engine.pass("algsimp").unwrap(), Default::default()).unwrap();
-        String::from_utf8(session.print(Form::Text).unwrap()).unwrap()
+        String::from_utf8(session.print(Form::TEXT).unwrap()).unwrap()
     };
     for (dtype, by, divides) in [
         ("bf16", "0.9", true),

@@ -38,11 +38,8 @@ pub struct Finished {
 
 /// Sends a copy of a program through a pipeline.
 pub fn finish(session: &mut Session, how: &Finish) -> Result<Finished, EngineError> {
-    let options = PipelineOptions {
-        finish: how.clone(),
-        stages: true,
-        ..PipelineOptions::default()
-    };
+    let options =
+        PipelineOptions { finish: how.clone(), stages: true, ..PipelineOptions::default() };
     let report = session.scratch()?.pipeline(&options, LOOK)?;
     let missing = |what| EngineError::Internal(format!("the worker gave no {what}"));
     let mut finished = Finished {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use xla_gym_engine::{EngineConfig, EngineError, protocol::{Finish, PipelinePass}};
-
-use crate::{
-    baseline::Baseline,
-    spec::Spec,
+use xla_gym_engine::{
+    EngineConfig, EngineError,
+    protocol::{Finish, PipelinePass},
 };
+
+use crate::{baseline::Baseline, spec::Spec};
 
 /// What everything above the engine must know of a compiler.
 pub trait Profile: Send + Sync {

@@ -41,6 +41,10 @@ pub struct Spec {
     pub cleaning: &'static [&'static str],
     /// Costs whose weighted sum is an agent's potential (FLOPs, say), if it does not say which.
     pub work: &'static [(&'static str, f64)],
+    /// The policy that guides searches if nobody says which.
+    pub usual_policy: Option<&'static str>,
+    /// Endings of files that hold its programs, without the dot.
+    pub endings: &'static [&'static str],
     /// The data sets made for this compiler.
     pub data_sets: &'static [&'static str],
 }

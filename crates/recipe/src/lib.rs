@@ -19,7 +19,8 @@ pub use believable::Doubt;
 pub use error::{RecipeError, StoreError};
 pub use exchange::Imported;
 pub use recipe::{
-    Control, Evidence, Paired, Program, Recipe, SearchRecord, Series, StageEvidence, Timing, VERSION,
+    Control, Evidence, Paired, Program, Recipe, SearchRecord, Series, StageEvidence, Timing,
+    VERSION,
 };
 pub use store::{Store, StoreLimit};
 pub use written::Unreadable;

@@ -6,17 +6,23 @@ use std::sync::{
 };
 
 use xla_gym_engine::EngineConfig;
-use xla_gym_env::{Start, State, Walk, World, WorldConfig};
+use xla_gym_env::{State, Walk, World, WorldConfig};
 use xla_gym_search::{
     Budget, Found, Goal, Habits, Measure, Method, Policy, Search, StopReason, minimise, search,
 };
+use xla_gym_xla_profile::{BYTES, NORMALIZED, Xla};
 
 const GPT2: &str = "hlo-v1/gpt2/forward-1l";
 
+fn config() -> WorldConfig {
+    let config = WorldConfig::new(Arc::new(Xla::default())).expect("`make build` comes first");
+    let engine = EngineConfig { quarantine: None, ..config.engine };
+    WorldConfig { engine, ..config }
+}
+
 fn world() -> Arc<World> {
-    let mut config = WorldConfig::xla().expect("`make build` comes first");
-    config.engine = EngineConfig { quarantine: None, ..config.engine };
-    config.start = Start::Normalised;
+    let mut config = config();
+    config.start = NORMALIZED.to_owned();
     Arc::new(World::new(config, [GPT2]).unwrap())
 }
 
@@ -43,13 +49,13 @@ fn run(world: &Arc<World>, method: Method, passes: u64, seed: u64) -> Found {
 #[test]
 fn every_method_keeps_to_its_budget_and_to_its_seed() {
     let (one, other) = (world(), world());
-    let start = one.start_state(0).unwrap().counts.operations;
+    let start = Walk::begin(&one, 0).unwrap().state().counts.primary();
     for method in Method::ALL.into_iter().filter(|method| *method != Method::Coreset) {
         let found = run(&one, method, 400, 1);
         assert!(found.passes <= 400, "{method:?}: {}", found.passes);
         assert_eq!(found.stopped, StopReason::Passes, "{method:?}");
         let best = &found.candidates[0];
-        assert!(best.state.counts.operations < start, "{method:?} found nothing");
+        assert!(best.state.counts.primary() < start, "{method:?} found nothing");
         let again = run(&other, method, 400, 1);
         assert_eq!(again.candidates[0].passes, best.passes, "{method:?}");
         // What it returns is where its passes lead.
@@ -90,8 +96,8 @@ fn minimising_keeps_the_result_and_nothing_else() {
     let world = world();
     let found = run(&world, Method::Random, 600, 3);
     let best = &found.candidates[0];
-    let operations = best.state.counts.operations;
-    let good = |walk: &Walk| walk.state().counts.operations <= operations;
+    let operations = best.state.counts.primary();
+    let good = |walk: &Walk| walk.state().counts.primary() <= operations;
     let short = minimise(&world, 0, &best.passes, |walk| Ok(good(walk)), || false).unwrap();
     let cut = minimise(&world, 0, &best.passes, |walk| Ok(good(walk)), || true).unwrap();
     assert_eq!(cut, best.passes, "nothing is tried when it is enough");
@@ -108,16 +114,16 @@ fn minimising_keeps_the_result_and_nothing_else() {
 #[test]
 fn a_search_makes_small_what_its_goal_says() {
     let world = world();
-    let best = |measure: Measure| -> Vec<(f64, f64)> {
+    let best = |measure: Measure| -> Vec<(u64, f64)> {
         let task = Search {
             goal: Goal { parts: vec![(measure, 1.0)] },
             ..task(&world, Budget::passes(300), 0)
         };
         let found = search(&task, &*Method::Random.optimizer(), &|_, _| {}).unwrap();
-        let figures = |state: &State| (Measure::Operations.of(state), Measure::Bytes.of(state));
+        let figures = |state: &State| (state.counts.primary(), state.cost.unwrap()[BYTES]);
         found.candidates.iter().map(|candidate| figures(&candidate.state)).collect()
     };
-    let (few, cheap) = (best(Measure::Operations), best(Measure::Bytes));
+    let (few, cheap) = (best(Measure::PRIMARY), best(Measure::costs(&[BYTES as u8])));
     assert!(few.is_sorted_by_key(|(operations, _)| *operations), "{few:?}");
     assert!(cheap.is_sorted_by_key(|(_, bytes)| *bytes), "{cheap:?}");
     // Which is not the same: otherwise this would show nothing.
@@ -127,8 +133,7 @@ fn a_search_makes_small_what_its_goal_says() {
 #[test]
 fn a_small_program_is_searched_to_its_end() {
     // Without an end of its own, a search in passes would go on for ever here.
-    let mut config = WorldConfig::xla().unwrap();
-    config.engine = EngineConfig { quarantine: None, ..config.engine };
+    let mut config = config();
     config.passes = ["algsimp", "cse", "dce"].map(str::to_owned).to_vec();
     let world = Arc::new(World::new(config, [GPT2]).unwrap());
     for method in Method::ALL {
@@ -153,7 +158,7 @@ fn a_policy_says_where_to_look() {
         let best = |policy: Option<Arc<dyn Policy>>| {
             let task = Search { policy, ..task(&world, Budget::passes(150), 0) };
             let found = search(&task, &*method.optimizer(), &|_, _| {}).unwrap();
-            found.candidates[0].state.counts.operations
+            found.candidates[0].state.counts.primary()
         };
         assert!(best(Some(Arc::new(habits.clone()))) < best(None), "{method:?}");
     }

@@ -125,6 +125,8 @@ fn spec() -> Spec {
         instead: Finish { pipeline: 0, disabled: REMOVABLE.map(str::to_owned).to_vec() },
         cleaning: &["copy-elim", "dead"],
         work: &[("work", 1.0)],
+        usual_policy: None,
+        endings: &["toy"],
         data_sets: &[],
     }
 }

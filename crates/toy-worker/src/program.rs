@@ -148,7 +148,7 @@ impl Program {
         changed
     }
 
-    /// Removes what the last line does not need.
+    /// Removes what the last line does not need, but leaves a line of every input: callers count on them.
     pub fn dead(&mut self) -> bool {
         let mut needed = vec![false; self.lines.len()];
         needed.last_mut().into_iter().for_each(|last| *last = true);
@@ -156,6 +156,11 @@ impl Program {
             if needed[at] {
                 line.operands().into_iter().for_each(|operand| needed[operand] = true);
             }
+        }
+        for (at, line) in self.lines.iter().enumerate() {
+            let read =
+                || self.lines.iter().zip(&needed).any(|(other, needed)| *needed && other == line);
+            needed[at] |= matches!(line, Input(_)) && !read();
         }
         let mut kept = Vec::new();
         let mut moved_to = Vec::new();

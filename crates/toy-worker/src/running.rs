@@ -31,8 +31,7 @@ pub fn signature(program: &Program) -> Signature {
 
 /// Sends it through the pipeline first, as real compilers do.
 pub fn compile(program: &Program, options: &CompileOptions) -> Result<Executable, Failure> {
-    let options =
-        PipelineOptions { finish: options.finish.clone(), ..PipelineOptions::default() };
+    let options = PipelineOptions { finish: options.finish.clone(), ..PipelineOptions::default() };
     let inputs = vec![0; program.inputs()];
     let (program, _) = pipeline::run(program, &options)?;
     Ok(Executable { program, inputs, result: 0 })

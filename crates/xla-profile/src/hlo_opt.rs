@@ -35,7 +35,7 @@ pub fn commands(start: &str, passes: &[String], finish: &Finish) -> Commands {
     if !finish.disabled.is_empty() {
         let names = quoted(&finish.disabled.join(","));
         let flags = format!("XLA_FLAGS=--xla_disable_hlo_passes={names}");
-        lines.push(("compile the result with".to_owned(), flags));
+        lines.push(("for the compilation of the result".to_owned(), flags));
     }
     Commands { lines, approximated }
 }

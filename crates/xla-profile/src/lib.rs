@@ -180,27 +180,9 @@ fn spec() -> Spec {
             program: "graph",
         },
         figures: vec![
-            figure(
-                "operations",
-                "operations, order",
-                "",
-                Source::Order,
-                operations(),
-            ),
-            figure(
-                "legal",
-                "operations, legal",
-                "",
-                counted(LEGAL_STAGE),
-                operations(),
-            ),
-            figure(
-                "kernels",
-                "kernels",
-                "",
-                counted(FINAL_STAGE),
-                operations(),
-            ),
+            figure("operations", "operations, order", "", Source::Order, operations()),
+            figure("legal", "operations, legal", "", counted(LEGAL_STAGE), operations()),
+            figure("kernels", "kernels", "", counted(FINAL_STAGE), operations()),
             figure(
                 "flops",
                 "flops of the final program",
@@ -277,6 +259,8 @@ fn spec() -> Spec {
         instead: Finish { pipeline: 0, disabled: optional() },
         cleaning: &["algsimp", "constant_folding", "cse", "dce"],
         work: &[("flops", 1.0), ("transcendentals", 2.0)],
+        usual_policy: Some("general"),
+        endings: &["hlo", "txt", "pb", "mlir", "mlirbc", "bc"],
         data_sets: &["hlo-v1", "hlo-full-v1"],
     }
 }

@@ -9,8 +9,11 @@ use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session,
     protocol::{Counts, Observe, PipelineOptions},
 };
-use xla_gym_profile::{Finish, Finished, Profile, apply_all, finish, start_session};
-use xla_gym_xla_profile::{INSTRUCTIONS, NORMALIZED, Xla, engine_config, is_optimization};
+use xla_gym_profile::{Finish, Finished, Profile, apply_all, finish, score, start_session};
+use xla_gym_xla_profile::{
+    INSTRUCTIONS, KERNELS, LEGAL, MEMORY, NORMALIZED, OPERATIONS, ORDER, TRAFFIC, WORK, Xla,
+    engine_config, is_optimization,
+};
 
 fn engine() -> Engine {
     let config = EngineConfig { quarantine: None, ..engine_config().expect("`make build`") };
@@ -110,4 +113,83 @@ fn a_normalized_start_is_another_program_and_a_fixed_point() {
     assert_ne!(emitted.fingerprint().unwrap(), once.fingerprint().unwrap());
     let mut again = start_session(&xla, &mut once, normalized).unwrap();
     assert_eq!(once.fingerprint().unwrap(), again.fingerprint().unwrap());
+}
+
+/// What was printed for the same graph and order before there were profiles, when these figures had code of
+/// their own.
+#[test]
+fn figures_and_ratios_are_what_they_always_were() {
+    let (engine, xla) = (engine(), Xla::default());
+    let file = graphs().into_iter().find(|file| file.ends_with("lstm-scan-train.hlo.zst")).unwrap();
+    let mut session = engine.load_file(&file).unwrap();
+    let names = [
+        "call-inliner",
+        "algsimp",
+        "cse",
+        "constant_folding",
+        "while-loop-invariant-code-motion",
+        "dce",
+    ];
+    let passes = engine.passes(names).unwrap();
+
+    let default = finish(&mut session, &xla.spec().usual).unwrap();
+    assert_eq!(default.passes_before[0], 242);
+    assert_eq!(&default.counts[0][..], [391, 569, 391, 27]);
+    assert_eq!(&default.counts[1][..], [131, 1307, 131, 126]);
+    assert_eq!(&default.costs[1].unwrap()[..], [775_735.0, 14_758.0, 1_339_966.0]);
+    assert_eq!(&default.finals.unwrap()[..], [50_272.0, 32.0]);
+    assert_eq!(default.fingerprint.unwrap().to_string(), "917d7f443096c5400314f88a776f24bd");
+    let figures = default.figures(xla.spec(), 358);
+    for (figure, expected) in [
+        (ORDER, 358.0),
+        (LEGAL, default.counts[0][OPERATIONS] as f64),
+        (KERNELS, default.counts[1][OPERATIONS] as f64),
+        (WORK, 775_735.0 + 14_758.0),
+        (TRAFFIC, 1_339_966.0),
+        (MEMORY, 50_272.0 + 32.0),
+    ] {
+        assert_eq!(figures.get(figure), Some(expected), "{}", xla.spec().figure_name(figure));
+    }
+
+    let mut check = |start: &str, end: &str, expected: [(&str, [u64; 3], Option<u64>, f64); 3]| {
+        let at = xla.spec().start(start).unwrap();
+        let (score, mut result) = score(&xla, &mut session, &passes, at, |_| {}).unwrap();
+        assert_eq!((score.start, score.skipped.len()), (start, 0));
+        for (found, (stage, [initial, default, result], before, value)) in
+            score.stages.iter().zip(expected)
+        {
+            let ratio = found.ratio;
+            assert_eq!(
+                (found.stage, ratio.default, ratio.result, found.value),
+                (stage, default, result, Some(value)),
+                "{start}"
+            );
+            // The start's own kernels were not printed, and before layout assignment nothing was said of
+            // the untouched pipeline.
+            if stage == "kernels" {
+                assert_eq!(found.before, before, "{start}");
+            } else {
+                assert_eq!(ratio.initial, initial, "{start}, {stage}");
+            }
+        }
+        assert_eq!(result.fingerprint().unwrap().to_string(), end, "{start}");
+    };
+    check(
+        "emitted",
+        "e025517685cc6334dd36a9bac8440cb7",
+        [
+            ("order", [398, 358, 377], None, 0.525),
+            ("legal", [437, 391, 408], None, 29.0 / 46.0),
+            ("kernels", [0, 131, 119], Some(130), 131.0 / 119.0),
+        ],
+    );
+    check(
+        NORMALIZED,
+        "9c66b57b62204a7563a8ea1e28ea1560",
+        [
+            ("order", [428, 389, 387], None, 41.0 / 39.0),
+            ("legal", [437, 391, 399], None, 38.0 / 46.0),
+            ("kernels", [0, 131, 118], Some(131), 131.0 / 118.0),
+        ],
+    );
 }

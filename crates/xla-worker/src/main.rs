@@ -284,7 +284,8 @@ impl Compiler for Xla {
     ) -> Result<(Self::Executable, u64, Option<MemoryEstimate>), Failure> {
         let interpreter = options.executor == Executor::Interpreter;
         let executable =
-            xla::compile(program, &options.finish.disabled, interpreter, options.quick).map_err(refused)?;
+            xla::compile(program, &options.finish.disabled, interpreter, options.quick)
+                .map_err(refused)?;
         let nanos = xla::compile_nanos(&executable);
         let memory = xla::memory_stats(&executable).ok().map(|stats| MemoryEstimate {
             peak: stats.peak,

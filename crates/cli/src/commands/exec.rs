@@ -11,7 +11,7 @@ use serde::Serialize;
 use xla_gym_common::{Table, fnv128};
 use xla_gym_engine::{
     Session,
-    protocol::{Array, InputSet, MemoryEstimate, Signature},
+    protocol::{Array, Finish, InputSet, MemoryEstimate, Signature},
 };
 use xla_gym_optimize::compare_speed;
 use xla_gym_oracle::{Calm, inputs, too_large};
@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long)]
     positive: bool,
 
-    /// Leave out these passes of XLA's own pipeline (names separated by commas).
+    /// Leave out these passes of the compiler's own pipeline (names separated by commas).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     disable: Vec<String>,
 
@@ -80,7 +80,7 @@ struct Output {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let engine = context.engine(&args.file)?;
     let mut session = context.load(&engine, &args.file)?;
     let signature = session.signature()?;
     check_that_it_runs(&args.file, &signature)?;
@@ -95,8 +95,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let progress = context.progress();
     progress.doing("compiling");
     let mut scratch = session.scratch()?;
-    let compiled =
-        scratch.compile(&args.disable).with_context(|| session.source().name.to_string())?;
+    let finish = Finish { disabled: args.disable.clone(), ..Finish::default() };
+    let compiled = scratch.compile(&finish).with_context(|| session.source().name.to_string())?;
     scratch.make_inputs(&compiled, &inputs)?;
     // The first run pays for what later ones find ready.
     scratch.execute(&compiled, 1, false)?;

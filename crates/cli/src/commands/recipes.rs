@@ -12,9 +12,7 @@ use xla_gym_common::{Table, grouped};
 use xla_gym_engine::protocol::Fingerprint;
 use xla_gym_recipe::{Store, StoreLimit};
 
-use crate::{
-    context::{Context, warn},
-};
+use crate::context::{Context, warn};
 
 /// The best recipes that are known.
 ///

@@ -129,13 +129,14 @@ pub fn draw(graphs: &[Graph]) -> String {
         let label = format!("{family} ({})", graphs.len());
         text(&mut svg, LABEL - 8.0, y + ROW * 0.68, "end", 12.0, &label);
         for graph in graphs {
-            let x = x_of(graph.counts.instructions as f64);
+            let x = x_of(graph.size() as f64);
             let middle = y + ROW / 2.0;
             let _ = writeln!(
                 svg,
                 "<circle cx='{x:.1}' cy='{middle:.1}' r='4' fill='#4c78a8' fill-opacity='0.45'>\
                  <title>{}: {}</title></circle>",
-                graph.id, graph.counts.instructions
+                graph.id,
+                graph.size()
             );
         }
         shares(&mut svg, right, y, graphs);
