@@ -36,6 +36,14 @@ pub enum AgentError {
         /// What is wrong with it.
         message: String,
     },
+    /// A policy does not belong to the compiler at hand.
+    #[error("the policy {name} cannot be used here: {why}")]
+    Policy {
+        /// Which one.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// Somebody else works in the folder of a run.
     #[error("{} is in use by another training run", .0.display())]
     Busy(PathBuf),

@@ -12,7 +12,7 @@ use xla_gym_report::results::Outputs;
 
 use crate::{
     actor_critic::{by_logits, pick},
-    choice,
+    choice, earlier,
     episode::Gatherer,
     error::AgentError,
 };
@@ -21,8 +21,9 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Imitation {
-    /// The orders: lines of JSON with `benchmark` and `passes`, perhaps also `legal` and `after` (see
-    /// [`Demonstration`]), in a file relative to the folder of the configuration. Those of programs that are not trained on are passed over.
+    /// The orders: lines of JSON with `benchmark` and `passes`, perhaps also `start` and `after` (see
+    /// [`Demonstration`]), in a file relative to the folder of the configuration. Those of programs
+    /// that are not trained on are passed over.
     pub orders: PathBuf,
     /// Passes over all of them.
     #[serde(default = "epochs")]
@@ -55,9 +56,15 @@ fn learning_rate() -> f64 {
 pub struct Demonstration {
     /// The program.
     pub benchmark: String,
-    /// Whether the order begins at the program made legal.
-    #[serde(default)]
-    pub legal: bool,
+    /// Where the order begins: a start of the compiler's profile, by name; where episodes begin, if
+    /// nothing is said. Earlier versions told two starts apart by `legal`.
+    #[serde(
+        default,
+        alias = "legal",
+        deserialize_with = "earlier::start",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub start: Option<String>,
     /// Passes that come before the order, and are not to be learnt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
@@ -93,30 +100,39 @@ pub struct Examples {
     pub actions: Vec<usize>,
 }
 
-/// Walks along orders and writes down what is seen on the way. Orders that begin at a program made
-/// legal count only if they are wanted.
+/// Walks along orders and writes down what is seen on the way. Those that begin elsewhere than where
+/// episodes of the world do count only if that start is among the others.
 pub fn examples(
     gatherer: &Gatherer,
     benchmarks: &[usize],
-    legal: bool,
+    other_starts: &[usize],
     demonstrations: &[Demonstration],
 ) -> Result<Examples, EnvError> {
     let world = &gatherer.world;
-    let known: Vec<(usize, &Demonstration)> = demonstrations
-        .iter()
-        .filter(|order| legal || !order.legal)
-        .filter_map(|order| Some((world.find(&order.benchmark)?, order)))
-        .filter(|(benchmark, _)| benchmarks.contains(benchmark))
-        .collect();
+    let spec = world.profile().spec();
+    let mut known: Vec<(usize, usize, &Demonstration)> = Vec::new();
+    for order in demonstrations {
+        let found = world.find(&order.benchmark).filter(|found| benchmarks.contains(found));
+        let Some(benchmark) = found else { continue };
+        let start = match &order.start {
+            None => world.start(),
+            Some(name) => spec.start(name).ok_or_else(|| {
+                let (of, starts) = (&order.benchmark, spec.start_names().join(", "));
+                EnvError::Config(format!(
+                    "an order for {of} begins at {name:?}, which is no start of {}: {starts}",
+                    spec.engine
+                ))
+            })?,
+        };
+        if start == world.start() || other_starts.contains(&start) {
+            known.push((benchmark, start, order));
+        }
+    }
     let width = gatherer.observer.policy_width();
     let walked = on_all_cores(known.len(), |index| {
-        let (benchmark, order) = known[index];
+        let (benchmark, start, order) = known[index];
         let mut env = Env::new(world, gatherer.config.clone())?;
-        if order.legal {
-            env.reset_to_legal(benchmark, Some(0))?;
-        } else {
-            env.reset_to(benchmark, Some(0))?;
-        }
+        env.reset_to_start(benchmark, start, Some(0))?;
         let (mut seen, mut actions) = (Vec::new(), Vec::new());
         let mut row = vec![0.0; gatherer.observer.value_width()];
         for (number, name) in order.after.iter().chain(&order.passes).enumerate() {

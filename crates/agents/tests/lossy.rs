@@ -3,11 +3,12 @@
 use std::{collections::HashSet, sync::Arc};
 
 use xla_gym_agents::{
-    Chooser, Gatherer, Observation, Observer, Order, Shipped, TrainedPolicy, together,
+    Chooser, EpisodeRequest, Gatherer, Observation, Observer, Shipped, TrainedPolicy, together,
 };
 use xla_gym_engine::{EngineConfig, protocol::PassId};
 use xla_gym_env::{Env, EnvConfig, Walk, World, WorldConfig};
 use xla_gym_search::{Budget, Goal, Method, Policy as _, Search, search};
+use xla_gym_xla_profile::Xla;
 
 const LOSSY: &str = "simplify-fp-conversions";
 
@@ -15,7 +16,7 @@ const LOSSY: &str = "simplify-fp-conversions";
 const GRAPH: &str = "hlo-v1/vgg16/forward-bf16";
 
 fn world(passes: &[String]) -> Arc<World> {
-    let xla = WorldConfig::xla().expect("`make build` comes first");
+    let xla = WorldConfig::new(Arc::new(Xla::default())).expect("`make build` comes first");
     let engine = EngineConfig { quarantine: None, ..xla.engine.clone() };
     let config = WorldConfig { engine, passes: passes.to_vec(), ..xla };
     Arc::new(World::new(config, [GRAPH]).unwrap())
@@ -37,8 +38,8 @@ fn walked(world: &Arc<World>, policy: &TrainedPolicy, mask: bool) -> Vec<String>
     let seen = Observation { policy: policy.interface.views.clone(), value: Vec::new() };
     let observer = Observer::new(&seen, &env);
     let gatherer = Gatherer { world: world.clone(), config, observer, mask };
-    let order = Order { benchmark: 0, legal: false, seed: 0, stream: 0 };
-    let episode = gatherer.play(order, Chooser::Greedy(&policy.network)).unwrap();
+    let request = EpisodeRequest { benchmark: 0, start: 0, seed: 0, stream: 0 };
+    let episode = gatherer.play(request, Chooser::Greedy(&policy.network)).unwrap();
     episode.actions.iter().map(|action| world.action_name(*action).to_owned()).collect()
 }
 
@@ -50,7 +51,7 @@ fn shipped_policies_never_take_a_lossy_pass() {
     let before = all.engine().passes(["call-inliner", "float-normalization-bf16"]).unwrap();
     let mut here = Walk::begin_after(&all, 0, &before).unwrap();
     assert!(here.step(lossy).unwrap().changed, "it has nothing to do here");
-    for shipped in Shipped::ALL {
+    for shipped in Shipped::of("xla") {
         let own = shipped.policy().unwrap();
         let both = together("both", "", &[convinced(own), convinced(own)]).unwrap();
         let theirs = world(&own.interface.passes);
@@ -63,9 +64,10 @@ fn shipped_policies_never_take_a_lossy_pass() {
             }
             // It has no weight in a world that has it, and leaves none behind in one that has not.
             let walk = Walk::begin(&theirs, 0).unwrap();
-            let weights = policy.guide(&theirs).weigh(&walk, theirs.actions());
+            let weights = policy.guide(&theirs).unwrap().weigh(&walk, theirs.actions());
             assert_eq!(weights[theirs.action_of(lossy).unwrap()], 0.0);
-            let weights = policy.guide(&all).weigh(&Walk::begin(&all, 0).unwrap(), all.actions());
+            let weights =
+                policy.guide(&all).unwrap().weigh(&Walk::begin(&all, 0).unwrap(), all.actions());
             assert!(weights.iter().sum::<f64>() > 0.9, "{}", weights.iter().sum::<f64>());
             for world in [&all, &theirs] {
                 for method in [Method::Beam, Method::Mcts, Method::Evolve] {
@@ -85,7 +87,7 @@ fn searched(world: &Arc<World>, policy: &TrainedPolicy, method: Method) -> HashS
         budget: Budget::passes(100),
         seed: 0,
         goal: Goal::default(),
-        policy: Some(Arc::new(policy.guide(world))),
+        policy: Some(Arc::new(policy.guide(world).unwrap())),
         prefix: Vec::new(),
         first: Vec::new(),
         costs: Arc::default(),
@@ -97,14 +99,14 @@ fn searched(world: &Arc<World>, policy: &TrainedPolicy, method: Method) -> HashS
 
 #[test]
 fn passes_that_are_all_lossy_are_refused_with_the_reason() {
-    let own = Shipped::General.policy().unwrap();
+    let own = Shipped::named("general", "xla").unwrap().policy().unwrap();
     let world = world(&[LOSSY.to_owned()]);
     let config = EnvConfig::default();
     let env = Env::new(&world, config.clone()).unwrap();
     let seen = Observation { policy: own.interface.views.clone(), value: Vec::new() };
     let observer = Observer::new(&seen, &env);
     let gatherer = Gatherer { world, config, observer, mask: true };
-    let order = Order { benchmark: 0, legal: false, seed: 0, stream: 0 };
-    let error = gatherer.play(order, Chooser::Random).unwrap_err().to_string();
+    let request = EpisodeRequest { benchmark: 0, start: 0, seed: 0, stream: 0 };
+    let error = gatherer.play(request, Chooser::Random).unwrap_err().to_string();
     assert!(error.contains("lose precision"), "{error}");
 }

@@ -45,14 +45,8 @@ fn run_of_the_child() {
     let text = std::fs::read_to_string(folder.join("wanted.toml")).unwrap();
     let config = Config::parse(&text, &[]).unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let setting = xla_gym_agents::Setting {
-        folder: &folder.join("run"),
-        engine: common::engine(),
-        command: String::new(),
-        commit: None,
-        checkpoint_seconds: 0.05,
-        stop: &stop,
-    };
+    let run = folder.join("run");
+    let setting = common::setting(&run, 0.05, &stop);
     xla_gym_agents::train(&config, &setting, &mut ()).unwrap();
     std::fs::write(folder.join("done"), "").unwrap();
 }
@@ -132,14 +126,7 @@ fn two_runs_in_one_folder_are_refused_and_so_is_another_configuration() {
     let run = folder.path().join("run");
     trained(&config(&programs, "a2c", &["steps=60"]), &run);
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let setting = |folder| xla_gym_agents::Setting {
-        folder,
-        engine: common::engine(),
-        command: String::new(),
-        commit: None,
-        checkpoint_seconds: 60.0,
-        stop: &stop,
-    };
+    let setting = |folder| common::setting(folder, 60.0, &stop);
     let other = config(&programs, "a2c", &["steps=61"]);
     let error = xla_gym_agents::train(&other, &setting(&run), &mut ()).unwrap_err().to_string();
     assert!(error.contains("another configuration"), "{error}");

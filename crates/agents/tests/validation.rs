@@ -2,11 +2,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use xla_gym_agents::{Config, Setting, Trained, Watch, train};
-use xla_gym_engine::EngineConfig;
+use xla_gym_env::Profile as _;
+use xla_gym_xla_profile::Xla;
 
 fn stranger(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/strangers");
@@ -25,7 +26,7 @@ impl Watch for Heard {
 fn trained(benchmarks: &[&str], every: usize, check: bool) -> (Trained, Vec<String>) {
     let text = format!(
         "benchmarks = {benchmarks:?}\nsteps = 64\nnetwork.hidden = [16]\n\
-         environment.traj-limit = 16\nenvironment.legal = 0.5\nobservation.policy = ['share']\n\
+         environment.traj-limit = 16\nenvironment.other-starts = {{ legal = 0.5 }}\nobservation.policy = ['share']\n\
          [validation]\nevery = {every}\nupdates = 1\ncheck = {check}\n\
          [algorithm]\nname = 'ppo'\nepisodes = 2\n"
     );
@@ -34,7 +35,8 @@ fn trained(benchmarks: &[&str], every: usize, check: bool) -> (Trained, Vec<Stri
     let stop = AtomicBool::new(false);
     let setting = Setting {
         folder: folder.path(),
-        engine: EngineConfig::xla().expect("`make build` comes first"),
+        profile: Arc::new(Xla::default()),
+        engine: Xla::default().engine_config().expect("`make build` comes first"),
         command: String::new(),
         commit: None,
         checkpoint_seconds: 60.0,

@@ -6,10 +6,10 @@ use std::{
 };
 
 use xla_gym_agents::{
-    Chooser, Config, Gatherer, Observer, Order, Setting, TrainedPolicy, make_world, train,
+    Chooser, Config, EpisodeRequest, Gatherer, Observer, Setting, TrainedPolicy, make_world, train,
 };
-use xla_gym_engine::EngineConfig;
-use xla_gym_env::Env;
+use xla_gym_env::{Env, Figure, Profile as _};
+use xla_gym_xla_profile::Xla;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
@@ -33,18 +33,19 @@ fn every_configuration_can_be_read() {
 
 /// Geometric mean of the order ratio of walks over all graphs of a world.
 fn mean_ratio(gatherer: &Gatherer, chooser: Chooser<'_>) -> f64 {
-    let orders: Vec<Order> = (0..gatherer.world.len())
-        .map(|benchmark| Order { benchmark, legal: false, seed: 0, stream: benchmark as u64 })
+    let requests: Vec<EpisodeRequest> = (0..gatherer.world.len())
+        .map(|benchmark| EpisodeRequest { benchmark, start: 0, seed: 0, stream: benchmark as u64 })
         .collect();
     let logs: Vec<f64> = gatherer
-        .gather(&orders, chooser)
+        .gather(&requests, chooser)
         .unwrap()
         .iter()
         .filter_map(|episode| {
-            let defaults = gatherer.world.defaults(episode.benchmark).unwrap();
-            let gain = defaults.initial as f64 - episode.fewest() as f64;
-            (defaults.initial > defaults.optimised)
-                .then(|| (gain / defaults.reduction()).max(0.01).ln())
+            let baseline = gatherer.world.baseline(episode.benchmark).unwrap();
+            let initial = baseline.initial.primary();
+            let gain = initial - episode.lowest() as f64;
+            (initial > baseline.default.primary())
+                .then(|| (gain / baseline.reduction(Figure::PRIMARY)).max(0.01).ln())
         })
         .collect();
     (logs.iter().sum::<f64>() / logs.len() as f64).exp()
@@ -56,14 +57,16 @@ fn a_short_training_beats_luck_on_graphs_never_seen() {
     let changes = [
         "steps=4096".to_owned(),
         "largest=400".to_owned(),
-        "environment.legal=0.0".to_owned(),
+        "environment.other-starts={}".to_owned(),
         "imitation.epochs=30".to_owned(),
     ];
     let config = Config::read(&root().join("configs/general.toml"), &changes).unwrap();
-    let engine = EngineConfig::xla().expect("`make build` comes first");
+    let profile = Arc::new(Xla::default());
+    let engine = profile.engine_config().expect("`make build` comes first");
     let stop = AtomicBool::new(false);
     let setting = Setting {
         folder: folder.path(),
+        profile: profile.clone(),
         engine: engine.clone(),
         command: String::new(),
         commit: None,
@@ -76,7 +79,7 @@ fn a_short_training_beats_luck_on_graphs_never_seen() {
 
     let unseen =
         Config { benchmarks: vec!["hlo-v1:all/test".to_owned()], largest: 250, ..config.clone() };
-    let world = Arc::new(make_world(&unseen, engine).unwrap());
+    let world = Arc::new(make_world(&unseen, profile, engine).unwrap());
     assert!(world.len() > 10, "{}", world.len());
     let env = Env::new(&world, config.environment.env()).unwrap();
     let gatherer = Gatherer {

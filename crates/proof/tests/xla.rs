@@ -1,15 +1,16 @@
-//! States run beside the program that they come from, on real XLA and on a compiler that runs nothing.
+//! States run beside the program that they come from, on real XLA.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use xla_gym_engine::EngineConfig;
-use xla_gym_env::{CacheConfig, Start, Walk, World, WorldConfig};
+use xla_gym_env::{Walk, World, WorldConfig};
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
+use xla_gym_xla_profile::{MADE_LEGAL, Xla};
 
 const GRAPH: &str = "../../testdata/proof/batched-scatter.hlo";
 
 fn world() -> Arc<World> {
-    let xla = WorldConfig::xla().expect("`make build` comes first");
+    let xla = WorldConfig::new(Arc::new(Xla::default())).expect("`make build` comes first");
     let engine = EngineConfig { quarantine: None, ..xla.engine.clone() };
     Arc::new(World::new(WorldConfig { engine, ..xla }, [GRAPH]).unwrap())
 }
@@ -42,30 +43,11 @@ fn equal_states_are_compared_once() {
     assert_eq!(prover.prove(&mut again, Pipeline::Whole).unwrap(), proof);
     assert_eq!(prover.compared(), compared);
     // How it is compiled makes a difference.
-    let legalising = world.legalising(0).unwrap();
-    let mut legal = Walk::begin_after(&world, 0, &legalising).unwrap();
-    let replaced = prover.prove(&mut legal, Pipeline::Replaced).unwrap();
+    let spec = world.profile().spec();
+    let start = spec.start(MADE_LEGAL).unwrap();
+    assert_eq!(Pipeline::from_start(spec, 0), Pipeline::Whole);
+    let mut legal = Walk::begin_at(&world, 0, start).unwrap();
+    let replaced = prover.prove(&mut legal, Pipeline::from_start(spec, start)).unwrap();
     assert_eq!(replaced.outputs, Outputs::Equal, "{}", replaced.words);
     assert!(prover.compared() > compared);
-}
-
-#[test]
-fn a_compiler_that_runs_nothing_leaves_everything_unchecked() {
-    let own = std::env::current_exe().unwrap();
-    let worker = own.ancestors().nth(2).unwrap().join("xla-gym-worker-toy");
-    assert!(worker.is_file(), "`cargo build --release -p xla-gym-toy-worker` comes first");
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.toy");
-    std::fs::write(&file, "toy\ninput 0\ncopy 0\nconst 0\nadd 1 2\n").unwrap();
-    let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::new(worker) },
-        start: Start::Emitted,
-        passes: Vec::new(),
-        cache: CacheConfig::default(),
-    };
-    let world = Arc::new(World::new(config, [Path::new(&file).to_str().unwrap()]).unwrap());
-    let mut walk = along(&world, &["simplify", "copy-elim"]);
-    assert!(walk.path().len() > 0);
-    let proof = Prover::new(Options::default()).prove(&mut walk, Pipeline::Whole).unwrap();
-    assert_eq!(proof.outputs, Outputs::Unchecked, "{}", proof.words);
 }
