@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_common::{fnv64, on_all_cores};
+use xla_gym_common::{fnv64, lock, on_all_cores};
 use xla_gym_data::Benchmark;
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source,
@@ -185,7 +185,7 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
     let skipped = Mutex::new(Vec::new());
     on_all_cores(args.graphs, |_| -> Result<()> {
         loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = lock(&queue).next();
             let Some((program, quota)) = next else {
                 return Ok(());
             };
@@ -193,18 +193,12 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
             let known = done.get(&*name).map_or(&[][..], |rows| rows);
             match lab.graph(&program, quota, known) {
                 Ok(Some(reason)) => {
-                    skipped
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(format!("{name}: {reason}"));
+                    lock(&skipped).push(format!("{name}: {reason}"));
                 }
                 Ok(None) => return Ok(()),
                 // One graph that cannot be done does not end the others.
                 Err(error) => {
-                    skipped
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(format!("{name}: {error:#}"));
+                    lock(&skipped).push(format!("{name}: {error:#}"));
                 }
             }
         }

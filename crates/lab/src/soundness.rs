@@ -3,14 +3,14 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use anyhow::Result;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_common::on_all_cores;
+use xla_gym_common::{lock, on_all_cores};
 use xla_gym_data::Benchmark;
 use xla_gym_engine::{
     Engine, EngineError, Session,
@@ -135,7 +135,7 @@ fn measure(args: &Args) -> Result<()> {
     let bar = graphs::progress(programs.len() as u64, "graphs");
     let queue = Mutex::new(programs.iter());
     on_all_cores(programs.len(), |_| -> Result<()> {
-        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = lock(&queue).next();
         let Some(program) = next else { return Ok(()) };
         let instructions = match program {
             Benchmark::Graph(graph) => graph.counts.instructions,

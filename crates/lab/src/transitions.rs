@@ -13,7 +13,7 @@ use rand::{
 };
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
-use xla_gym_common::on_all_cores;
+use xla_gym_common::{lock, on_all_cores};
 use xla_gym_data::Benchmarks;
 use xla_gym_engine::{
     EngineError,
@@ -134,7 +134,7 @@ pub fn run(args: Args) -> Result<()> {
                 }
             }
         }
-        let mut seen = seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut seen = lock(&seen);
         seen.graphs += 1;
         seen.steps += own.steps;
         seen.again += own.again;

@@ -4,12 +4,13 @@ use std::{
     io::{IsTerminal, stderr},
     path::PathBuf,
     process::ExitCode,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, atomic::AtomicBool},
     time::Duration,
 };
 
 use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use xla_gym_common::lock;
 use xla_gym_agents::Config;
 use xla_gym_common::{Table, grouped};
 use xla_gym_search::Budget;
@@ -177,14 +178,14 @@ impl Watch for Watcher {
         let words = format!("step {number} of {of}, {what}");
         self.progress.spinning();
         self.progress.doing(&words);
-        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = words.clone();
+        *lock(&self.step) = words.clone();
         if self.lines {
             eprintln!("{words}");
         }
     }
 
     fn doing(&self, what: &str) {
-        let step = self.step.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = lock(&self.step);
         self.progress.doing(&format!("{step}: {what}"));
     }
 
