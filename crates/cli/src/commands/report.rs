@@ -37,7 +37,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         add_records(&mut records, path)?;
     }
     // What does not say what its figures are was written when there was only one answer.
-    let header = records.header.unwrap_or_else(header);
+    let header = records.header.unwrap_or_else(|| header(context.usual_profile().spec()));
     let mut progress: Vec<Progress> = Vec::new();
     for path in &args.runs {
         let path = if path.is_dir() { path.join("progress.jsonl") } else { path.clone() };
