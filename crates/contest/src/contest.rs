@@ -152,7 +152,9 @@ impl Contest {
         let (initial, default) = (baseline.initial.primary(), baseline.default.primary());
         let stage = |name: &str, result| Stage::new(name, initial, default, result);
         let passes = Some(names(&world, &found.passes));
-        let mut stages = vec![Stage { passes, ..stage(self.first(), found.best as f64) }];
+        let outputs = Some(Outputs::Unchecked);
+        let mut stages =
+            vec![Stage { outputs, passes, ..stage(self.first(), found.best as f64) }];
         stages.extend(found.end.as_ref().map(|(end, _)| stage(END, *end as f64)));
         let mut outcome = Outcome {
             graph: self.name(graph),
@@ -196,15 +198,17 @@ impl Contest {
         let Some(prover) = &self.prover else { return Ok(()) };
         let mut best = along(world, graph, world.start(), &found.passes)?;
         let proof = prover.prove(&mut best, Pipeline::Whole)?;
+        if let Some(order) = outcome.stage_mut(self.first()) {
+            order.outputs = Some(proof.outputs.clone());
+            if !proof.outputs.count() {
+                forfeit(order);
+            }
+        }
         if !proof.outputs.count() {
-            outcome.stage_mut(self.first()).map(forfeit);
             let from = Walk::begin(world, graph)?;
             self.blame(&from, &found.passes, Pipeline::Whole, &proof, outcome)?;
         }
-        let mut end_proof = proof.clone();
-        if let Some(order) = outcome.stage_mut(self.first()) {
-            order.outputs = Some(proof.outputs);
-        }
+        let mut end_proof = proof;
         if let (Some((_, path)), Some(end)) = (&found.end, outcome.stage_mut(END)) {
             let mut last = along(world, graph, world.start(), path)?;
             if last.state().id != best.state().id {

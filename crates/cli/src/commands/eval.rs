@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
 use xla_gym_common::{on_all_cores, plain};
-use xla_gym_contest::{Contest, Contestant, Options, Outputs, Records, Way};
+use xla_gym_contest::{Contest, Contestant, Options, Outputs, Records, Way, header};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_env::CacheConfig;
 use xla_gym_report::results::{Outcome, summary, summary_text};
@@ -122,7 +122,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let header = contest.header();
     let mut records = Records { header: Some(header.clone()), ..Records::default() };
     if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
-        add_records(&mut records, path)?;
+        add_records(context, &mut records, path)?;
     }
     let mut outcomes = records.outcomes;
     // What lacks a stage or a check that is wanted now is done again.
@@ -240,9 +240,11 @@ fn key(outcome: &Outcome) -> Key {
 }
 
 /// Reads outcomes that were written before.
-pub fn add_records(records: &mut Records, path: &Path) -> Result<()> {
+pub fn add_records(context: &Context, records: &mut Records, path: &Path) -> Result<()> {
     let named = || path.display().to_string();
-    records.add(&rows::text(path)?).with_context(named)
+    // Files of old are of the compiler that there was first.
+    let earlier = header(context.usual_profile().spec());
+    records.add(&rows::text(path)?, &earlier).with_context(named)
 }
 
 fn contestants(args: &Args, engine: &str) -> Result<Vec<Contestant>> {
