@@ -24,8 +24,8 @@ use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 
 use xla_gym_engine::{Engine, EngineConfig, EngineError, protocol::PipelinePass};
 use xla_gym_profile::{
-    Baseline, Commands, Comparison, Figure, FigureSpec, Figures, Files, Finish, Measure, Profile, Source,
-    Spec, Stage, Start, StartPasses, Words,
+    Baseline, Commands, Comparison, Figure, FigureSpec, Figures, Files, Finish, Inlining, Measure,
+    Profile, Source, Spec, Stage, Start, StartPasses, Words,
 };
 
 pub use coreset::{Coreset, Covering, coreset, for_convolutions};
@@ -264,6 +264,7 @@ fn spec() -> Spec {
         usual: Finish::default(),
         instead: Finish { pipeline: 0, disabled: optional() },
         cleaning: &["algsimp", "constant_folding", "cse", "dce"],
+        inlining: Some(Inlining { copies: "call-inliner", moves: "call-inliner:single-call-site" }),
         work: &[("flops", 1.0), ("transcendentals", 2.0)],
         usual_policy: Some("general"),
         files: Files {
