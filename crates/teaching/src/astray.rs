@@ -56,19 +56,43 @@ pub(crate) fn go_astray(
 
 #[cfg(test)]
 mod tests {
-    use xla_gym_agents::TrainedPolicy;
-    use xla_gym_data::Benchmarks;
-    use xla_gym_engine::EngineConfig;
+    use xla_gym_agents::{Card, Interface, TrainedPolicy};
+    use xla_gym_env::View;
+    use xla_gym_nn::{Activation, Mlp, Shape};
 
     use super::*;
+    use crate::program::world_of;
+
+    /// One that has learnt nothing, so that chance decides.
+    fn beginner(world: &World) -> TrainedPolicy {
+        let hello = world.engine().hello();
+        let passes: Vec<String> =
+            (0..world.actions().len()).map(|at| world.action_name(at).to_owned()).collect();
+        let shape = Shape {
+            inputs: hello.opcodes.len(),
+            hidden: vec![8],
+            outputs: passes.len(),
+            activation: Activation::Tanh,
+        };
+        TrainedPolicy {
+            network: Mlp::new(shape, 1.0, 0.1, &mut ChaCha8Rng::seed_from_u64(3)),
+            interface: Interface {
+                engine: hello.engine.clone(),
+                views: vec![View::Scaled],
+                opcodes: hello.opcodes.clone(),
+                costs: Vec::new(),
+                passes,
+                traj_limit: 40,
+                start: world.start_name().to_owned(),
+            },
+            card: Card::default(),
+        }
+    }
 
     #[test]
     fn steps_astray_change_the_program_and_depend_on_the_seed_alone() {
-        let policy = TrainedPolicy::find("general").unwrap();
-        let program = Benchmarks::find(["hlo-v1/mlp/classifier-forward-8l"]).unwrap();
-        let engine = EngineConfig::xla().unwrap();
-        let world = crate::program::world(&engine, program, &policy.interface.passes).unwrap();
-        let guide = policy.guide(&world);
+        let world = world_of("anything");
+        let guide = beginner(&world).guide(&world).unwrap();
         let mut walks = Vec::new();
         for seed in 0..4 {
             let (after, own) = go_astray(&world, &[], &guide, seed).unwrap();

@@ -29,6 +29,7 @@ use std::sync::{
 };
 
 use xla_gym_engine::EngineConfig;
+use xla_gym_env::Profile;
 
 pub use canonical::{Renamed, canonical};
 pub use demonstrations::{Searches, demonstrations};
@@ -38,7 +39,9 @@ pub use teach::{Dagger, Taught, Teaching, teach};
 
 /// What does not change a result.
 pub struct Setting<'a> {
-    /// How to start the compiler.
+    /// What to know of the compiler.
+    pub profile: Arc<dyn Profile>,
+    /// How to start it.
     pub engine: EngineConfig,
     /// Raised by whoever wants it to end. What is done stays done, and the same call goes on from
     /// there.
