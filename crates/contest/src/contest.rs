@@ -1,28 +1,30 @@
 //! One contestant, one graph.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex},
     time::Instant,
 };
 
 use thiserror::Error;
-use xla_gym_agents::{Chooser, Gatherer, Observation, Observer, Order, TrainedPolicy};
+use xla_gym_agents::{
+    AgentError, Chooser, EpisodeRequest, Gatherer, Observation, Observer, TrainedPolicy,
+};
 use xla_gym_common::lock;
 use xla_gym_data::{BenchmarkError, Benchmarks};
 use xla_gym_engine::{
     Death, EngineConfig, EngineError,
     protocol::{Fingerprint, PassId},
 };
-use xla_gym_env::{CacheConfig, Env, EnvConfig, EnvError, Start, Walk, World, WorldConfig};
-use xla_gym_optimize::coreset;
+use xla_gym_env::{CacheConfig, Env, EnvConfig, EnvError, Walk, World, WorldConfig};
+use xla_gym_profile::{Comparison, Figure, Figures, Profile, Spec, StartPasses};
 use xla_gym_proof::{Options, Outputs, Pipeline, Proof, Prover};
-use xla_gym_report::results::{Outcome, Stage};
+use xla_gym_report::results::{Header, Outcome, Stage};
 use xla_gym_search::{Budget, Goal, Method, Search, search};
 
 use crate::{
     contestant::{Contestant, Way},
-    header::{END, KERNELS, LEGAL, ORDER},
+    header::{END, header},
 };
 
 /// What can go wrong in a contest.
@@ -35,7 +37,7 @@ pub enum ContestError {
     #[error(transparent)]
     Benchmark(#[from] BenchmarkError),
     /// A policy knows passes that this compiler does not have.
-    #[error("the policy {name} does not fit this compiler: {why}")]
+    #[error("the policy {name} does not fit: {why}")]
     Policy {
         /// Which one.
         name: String,
@@ -47,9 +49,9 @@ pub enum ContestError {
 /// Passes that led somewhere, and how many runs that took.
 struct Found {
     passes: Vec<PassId>,
-    /// Operations at the best state on the way.
-    operations: u64,
-    /// Operations at the end of the trajectory, and the way there.
+    /// The primary metric at the best state on the way.
+    best: u64,
+    /// The same at the end of the trajectory, and the way there.
     end: Option<(u64, Vec<PassId>)>,
     charged: u64,
 }
@@ -57,19 +59,20 @@ struct Found {
 /// The pass to blame is looked for only if that should take no longer than this.
 const CHEAP_SECONDS: f64 = 30.0;
 
-/// Operations before layout assignment, and kernels; why not, if the pipeline refuses.
-type Legal = Result<(u64, u64), String>;
+/// What comes of a state after the pipeline; why nothing, if that refuses.
+type Through = Result<Figures, String>;
 
 /// Graphs on which contestants meet. What one of them learns about passes saves time for the
 /// others, and changes nothing else.
 pub struct Contest {
+    profile: Arc<dyn Profile>,
     engine: EngineConfig,
     programs: Benchmarks,
     cache: CacheConfig,
     /// A world for each set of passes.
     worlds: Mutex<HashMap<Vec<String>, Arc<World>>>,
     /// By graph and state.
-    legal: Mutex<HashMap<(usize, Fingerprint), Legal>>,
+    through: Mutex<HashMap<(usize, Fingerprint), Through>>,
     /// Who runs what is to count; nobody, if everything is taken at its word.
     prover: Option<Prover>,
 }
@@ -78,17 +81,19 @@ impl Contest {
     /// Finds the graphs. `check` says how results are run beside the program as emitted; without it
     /// they are not.
     pub fn new(
+        profile: Arc<dyn Profile>,
         engine: EngineConfig,
         programs: Benchmarks,
         cache: CacheConfig,
         check: Option<Options>,
     ) -> Contest {
         Contest {
+            profile,
             engine,
             programs,
             cache,
             worlds: Mutex::default(),
-            legal: Mutex::default(),
+            through: Mutex::default(),
             prover: check.map(Prover::new),
         }
     }
@@ -98,6 +103,17 @@ impl Contest {
         if let Some(prover) = &self.prover {
             prover.forget(graph);
         }
+    }
+
+    /// What the figures of its outcomes are.
+    pub fn header(&self) -> Header {
+        header(self.profile.spec())
+    }
+
+    /// Whether an outcome says what comes of it after the pipeline.
+    pub fn went_through(&self, outcome: &Outcome) -> bool {
+        let later = self.profile.spec().stages.get(1);
+        later.is_none_or(|stage| outcome.stage(stage.name).is_some())
     }
 
     /// How many graphs there are.
@@ -115,28 +131,31 @@ impl Contest {
         self.programs.programs[graph].name()
     }
 
-    /// Lets a contestant loose on a graph. `legal`: whether its result also goes through XLA's real
-    /// pipeline.
+    /// Lets a contestant loose on a graph. `pipeline`: whether its result also goes through the
+    /// compiler's real pipeline.
     pub fn compete(
         &self,
         graph: usize,
         contestant: &Contestant,
         budget: u64,
-        legal: bool,
+        pipeline: bool,
     ) -> Result<Outcome, ContestError> {
         let passes = match &contestant.way {
             Way::Walk(policy) | Way::Luck(policy) => policy.interface.passes.clone(),
             _ => Vec::new(),
         };
         let world = self.world(passes)?;
-        let defaults = world.defaults(graph)?;
+        let baseline = world.baseline(graph)?;
         let begin = Instant::now();
-        let found = self.find(&world, graph, contestant, budget, false)?;
+        let found = self.find(&world, graph, contestant, budget, world.start())?;
         let seconds = begin.elapsed().as_secs_f64();
-        let stage = |name: &str, result| stage(name, defaults.initial, defaults.optimised, result);
+        let (initial, default) = (baseline.initial.primary(), baseline.default.primary());
+        let stage = |name: &str, result| Stage::new(name, initial, default, result);
         let passes = Some(names(&world, &found.passes));
-        let mut stages = vec![Stage { passes, ..stage(ORDER, found.operations) }];
-        stages.extend(found.end.as_ref().map(|(end, _)| stage(END, *end)));
+        let outputs = Some(Outputs::Unchecked);
+        let mut stages =
+            vec![Stage { outputs, passes, ..stage(self.first(), found.best as f64) }];
+        stages.extend(found.end.as_ref().map(|(end, _)| stage(END, *end as f64)));
         let mut outcome = Outcome {
             graph: self.name(graph),
             splits: self.programs.programs[graph].test_splits(),
@@ -153,13 +172,18 @@ impl Contest {
         if !matches!(contestant.way, Way::Default) {
             self.prove(&world, graph, &found, &mut outcome)?;
         } else if self.prover.is_some() {
-            // What XLA itself makes of a program is what all others are compared with.
+            // What the compiler itself makes of a program is what all others are compared with.
             outcome.stages[0].outputs = Some(Outputs::Equal);
         }
-        if legal {
-            self.add_legal(&world, graph, contestant, &mut outcome)?;
+        if pipeline {
+            self.send_through(&world, graph, contestant, &mut outcome)?;
         }
         Ok(outcome)
+    }
+
+    /// The name of the stage at the end of an order.
+    fn first(&self) -> &'static str {
+        self.profile.spec().stages[0].name
     }
 
     /// Runs what a contestant found beside the program as emitted. What is not found equal counts as
@@ -172,18 +196,21 @@ impl Contest {
         outcome: &mut Outcome,
     ) -> Result<(), ContestError> {
         let Some(prover) = &self.prover else { return Ok(()) };
-        let mut best = along(world, graph, &[], &found.passes)?;
+        let mut best = along(world, graph, world.start(), &found.passes)?;
         let proof = prover.prove(&mut best, Pipeline::Whole)?;
+        if let Some(order) = outcome.stage_mut(self.first()) {
+            order.outputs = Some(proof.outputs.clone());
+            if !proof.outputs.count() {
+                forfeit(order);
+            }
+        }
         if !proof.outputs.count() {
-            outcome.stage_mut(ORDER).map(forfeit);
-            self.blame(world, graph, &[], &found.passes, Pipeline::Whole, &proof, outcome)?;
+            let from = Walk::begin(world, graph)?;
+            self.blame(&from, &found.passes, Pipeline::Whole, &proof, outcome)?;
         }
-        let mut end_proof = proof.clone();
-        if let Some(order) = outcome.stage_mut(ORDER) {
-            order.outputs = Some(proof.outputs);
-        }
+        let mut end_proof = proof;
         if let (Some((_, path)), Some(end)) = (&found.end, outcome.stage_mut(END)) {
-            let mut last = along(world, graph, &[], path)?;
+            let mut last = along(world, graph, world.start(), path)?;
             if last.state().id != best.state().id {
                 end_proof = prover.prove(&mut last, Pipeline::Whole)?;
                 end.outputs = Some(end_proof.outputs.clone());
@@ -196,12 +223,9 @@ impl Contest {
     }
 
     /// Says why something does not count, and by which pass, where that is cheap to find out.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of what was run")]
     fn blame(
         &self,
-        world: &Arc<World>,
-        graph: usize,
-        prefix: &[PassId],
+        from: &Walk,
         passes: &[PassId],
         pipeline: Pipeline,
         proof: &Proof,
@@ -214,115 +238,141 @@ impl Contest {
             return Ok(());
         }
         if let Some(prover) = &self.prover {
-            let guilty = prover.guilty(world, graph, prefix, passes, pipeline)?;
+            let guilty = prover.guilty(from, passes, pipeline)?;
             outcome.guilty = guilty.map(|guilty| guilty.pass);
         }
         Ok(())
     }
 
-    /// How a contestant fares from the program as emitted, or from the program made legal.
+    /// How a contestant fares from a start of the profile.
     fn find(
         &self,
         world: &Arc<World>,
         graph: usize,
         contestant: &Contestant,
         budget: u64,
-        legal: bool,
+        start: usize,
     ) -> Result<Found, ContestError> {
         let search = |method, first, policy| {
-            look(world, graph, method, first, policy, contestant.seed, budget, legal)
+            look(world, graph, method, first, policy, contestant.seed, budget, start)
         };
         match &contestant.way {
             Way::Walk(policy) | Way::Luck(policy) => {
-                walk(world, graph, contestant, policy, budget, legal)
+                walk(world, graph, contestant, policy, budget, start)
             }
             Way::Guided(policy, method) => {
-                let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(policy.guide(world));
-                search(*method, coreset(world.engine()), Some(guide))
+                let guide = policy.guide(world).map_err(|error| refuse(contestant, &error))?;
+                let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(guide);
+                search(*method, first_orders(world, graph)?, Some(guide))
             }
             Way::Plain(method) => search(*method, Vec::new(), None),
-            Way::Coreset(method) => search(*method, coreset(world.engine()), None),
-            Way::Order(passes) => follow(world, graph, passes, budget, legal),
+            Way::Coreset(method) => search(*method, first_orders(world, graph)?, None),
+            Way::Order(passes) => follow(world, graph, passes, budget, start),
             Way::Default => {
-                let operations = world.defaults(graph)?.optimised;
-                Ok(Found { passes: Vec::new(), operations, end: None, charged: 0 })
+                let best = world.baseline(graph)?.default.primary() as u64;
+                Ok(Found { passes: Vec::new(), best, end: None, charged: 0 })
             }
         }
     }
 
-    /// What the contestant makes of the program made legal, with the same budget, after XLA's real
-    /// pipeline. Where that refuses, or outputs are not found equal, the result counts as one that
-    /// removed nothing.
-    fn add_legal(
+    /// What the contestant makes of the program after what the pipeline does to it in any case, with the
+    /// same budget, once that is through the compiler's real pipeline. Where the pipeline refuses, or
+    /// outputs are not found equal, the result counts as if nothing had been done.
+    fn send_through(
         &self,
         world: &Arc<World>,
         graph: usize,
         contestant: &Contestant,
         outcome: &mut Outcome,
     ) -> Result<(), ContestError> {
-        let defaults = world.defaults(graph)?;
-        let (initial, default) = (defaults.legal_initial, defaults.legal);
-        let own = defaults.kernels as f64;
+        let spec = self.profile.spec();
+        let baseline = world.baseline(graph)?;
+        let later = || spec.stages.iter().filter(|stage| !spec.is_of_order(stage.figure));
+        let stage = |stage: &xla_gym_profile::Stage, result: f64| {
+            let value = |figures: &Figures, figure: Figure| figures.get(figure).unwrap_or_default();
+            let default = value(&baseline.default, stage.figure);
+            match stage.comparison {
+                Comparison::Reduction => {
+                    Stage::new(stage.name, value(&baseline.initial, stage.figure), default, result)
+                }
+                Comparison::Quotient => Stage::left(stage.name, default, result),
+            }
+        };
+        let of = |figures: &Figures, figure| figures.get(figure).unwrap_or_default();
         if matches!(contestant.way, Way::Default) {
             let outputs = self.prover.is_some().then_some(Outputs::Equal);
-            outcome.stages.extend([
-                Stage { outputs, ..stage(LEGAL, initial, default, default) },
-                Stage::left(KERNELS, own, own),
-            ]);
+            outcome.stages.extend(later().map(|one| stage(one, of(&baseline.default, one.figure))));
+            if let Some(first) = later().next()
+                && let Some(first) = outcome.stage_mut(first.name)
+            {
+                first.outputs = outputs;
+            }
             return Ok(());
         }
-        let found = self.find(world, graph, contestant, outcome.budget, true)?;
-        let legalising = world.legalising(graph)?;
-        let mut walk = along(world, graph, &legalising, &found.passes)?;
-        let passes = Some(names(world, &found.passes));
-        let key = (graph, walk.state().id);
-        let known = lock(&self.legal).get(&key).cloned();
-        let through = match known {
-            Some(through) => through,
-            None => {
-                let replaced = match walk.session() {
-                    Ok(session) => world.replaced(session),
-                    Err(EnvError::Engine(error)) => Err(error),
-                    Err(error) => return Err(error.into()),
-                };
-                let through = match replaced {
-                    Ok(through) => Ok(through),
-                    Err(
-                        error @ (EngineError::Refused { .. }
-                        | EngineError::Pass(_)
-                        | EngineError::Died { death: Death::Signal { .. }, .. }),
-                    ) => Err(error.to_string()),
-                    // No word of the compiler's about this program.
-                    Err(error) => return Err(EnvError::from(error).into()),
-                };
-                lock(&self.legal).insert(key, through.clone());
-                through
-            }
-        };
+        let start = prepared(spec);
+        let found = self.find(world, graph, contestant, outcome.budget, start)?;
+        let mut walk = along(world, graph, start, &found.passes)?;
+        let through = self.through(world, graph, &mut walk)?;
         let mut outputs = None;
-        let (result, left) = match through {
+        let figures = match &through {
             Err(reason) => {
-                outcome.refused = Some(reason);
+                outcome.refused = Some(reason.clone());
                 outputs = self.prover.is_some().then_some(Outputs::Rejected);
-                (initial, defaults.kernels_initial)
+                &baseline.initial
             }
-            Ok(through) => through,
+            Ok(figures) => figures,
         };
-        let mut legal = Stage { passes, ..stage(LEGAL, initial, default, result) };
-        let mut kernels = Stage::left(KERNELS, own, left as f64);
+        let mut stages: Vec<Stage> =
+            later().map(|one| stage(one, of(figures, one.figure))).collect();
         if let (Some(prover), None) = (&self.prover, &outcome.refused) {
             let proof = prover.prove(&mut walk, Pipeline::Replaced)?;
             if !proof.outputs.count() {
-                forfeit(&mut legal);
-                kernels.claimed = Some(kernels.result);
-                kernels.result = kernels.result.max(defaults.kernels_initial as f64);
-                let pipeline = Pipeline::Replaced;
-                self.blame(world, graph, &legalising, &found.passes, pipeline, &proof, outcome)?;
+                for (stage, one) in stages.iter_mut().zip(later()) {
+                    stage.claimed = Some(stage.result);
+                    stage.result = stage.result.max(of(&baseline.initial, one.figure));
+                }
+                let from = Walk::begin_at(world, graph, start)?;
+                self.blame(&from, &found.passes, Pipeline::Replaced, &proof, outcome)?;
             }
             outputs = Some(proof.outputs);
         }
-        outcome.stages.extend([Stage { outputs, ..legal }, kernels]);
+        if let Some(first) = stages.first_mut() {
+            first.passes = Some(names(world, &found.passes));
+            first.outputs = outputs;
+        }
+        outcome.stages.extend(stages);
         Ok(())
+    }
+
+    /// What comes of a state after the pipeline, remembered.
+    fn through(
+        &self,
+        world: &Arc<World>,
+        graph: usize,
+        walk: &mut Walk,
+    ) -> Result<Through, ContestError> {
+        let key = (graph, walk.state().id);
+        if let Some(known) = lock(&self.through).get(&key) {
+            return Ok(known.clone());
+        }
+        let primary = walk.state().counts.primary();
+        let finished = match walk.session() {
+            Ok(session) => world.finish_instead(session, primary),
+            Err(EnvError::Engine(error)) => Err(error),
+            Err(error) => return Err(error.into()),
+        };
+        let through = match finished {
+            Ok(figures) => Ok(figures),
+            Err(
+                error @ (EngineError::Refused { .. }
+                | EngineError::Pass(_)
+                | EngineError::Died { death: Death::Signal { .. }, .. }),
+            ) => Err(error.to_string()),
+            // No word of the compiler's about this program.
+            Err(error) => return Err(EnvError::from(error).into()),
+        };
+        lock(&self.through).insert(key, through.clone());
+        Ok(through)
     }
 
     /// The world in which some passes are the actions; all of them, if none are named.
@@ -333,7 +383,8 @@ impl Contest {
         }
         let config = WorldConfig {
             engine: EngineConfig { quarantine: None, ..self.engine.clone() },
-            start: Start::Emitted,
+            profile: self.profile.clone(),
+            start: self.profile.spec().starts[0].name.to_owned(),
             passes: passes.clone(),
             cache: self.cache.clone(),
         };
@@ -343,18 +394,38 @@ impl Contest {
     }
 }
 
-/// Where passes lead after others.
+/// The start from which results go on through the pipeline: after what that does in any case, so that
+/// orders can tidy up after it.
+fn prepared(spec: &Spec) -> usize {
+    spec.starts.iter().position(|start| start.passes == StartPasses::AsPipeline).unwrap_or(0)
+}
+
+/// Where passes lead from a start.
 fn along(
     world: &Arc<World>,
     graph: usize,
-    prefix: &[PassId],
+    start: usize,
     passes: &[PassId],
 ) -> Result<Walk, ContestError> {
-    let mut walk = Walk::begin_after(world, graph, prefix)?;
+    let mut walk = Walk::begin_at(world, graph, start)?;
     for &pass in passes {
         walk.step(pass)?;
     }
     Ok(walk)
+}
+
+/// Orders that did well on other programs.
+fn first_orders(world: &Arc<World>, graph: usize) -> Result<Vec<Vec<PassId>>, ContestError> {
+    let state = world.emitted_state(graph)?;
+    let opcodes: HashSet<String> =
+        world.engine().name_opcodes(state.opcodes.clone()).map(|(name, _)| name).collect();
+    let orders = world.profile().first_orders(&|name| opcodes.contains(name));
+    let known = |order: &Vec<String>| world.engine().passes(order.iter().map(String::as_str)).ok();
+    Ok(orders.iter().filter_map(known).collect())
+}
+
+fn refuse(contestant: &Contestant, why: &AgentError) -> ContestError {
+    ContestError::Policy { name: contestant.name.clone(), why: why.to_string() }
 }
 
 /// A policy walks once.
@@ -364,15 +435,16 @@ fn walk(
     contestant: &Contestant,
     policy: &TrainedPolicy,
     budget: u64,
-    legal: bool,
+    start: usize,
 ) -> Result<Found, ContestError> {
     let refuse =
         |why: &str| ContestError::Policy { name: contestant.name.clone(), why: why.to_owned() };
+    policy.fits(world.engine().hello()).map_err(|error| refuse(&error.to_string()))?;
     if world.engine().hello().opcodes != policy.interface.opcodes {
         return Err(refuse("it was trained with another version, which has other opcodes"));
     }
-    if policy.interface.normalised {
-        return Err(refuse("it was trained on programs in a normal form"));
+    if policy.interface.start != world.start_name() {
+        return Err(refuse(&format!("it was trained from the start {}", policy.interface.start)));
     }
     let config = EnvConfig { traj_limit: (budget as usize).max(1), ..EnvConfig::default() };
     let env = Env::new(world, config.clone())?;
@@ -382,16 +454,17 @@ fn walk(
         return Err(refuse("what it should see has another length with this budget"));
     }
     let gatherer = Gatherer { world: world.clone(), config, observer, mask: true };
-    let order = Order { benchmark: graph, legal, seed: contestant.seed, stream: 0 };
+    let request =
+        EpisodeRequest { benchmark: graph, start, seed: contestant.seed, stream: 0 };
     let chooser = match contestant.way {
         Way::Luck(_) => Chooser::Random,
         _ => Chooser::Greedy(&policy.network),
     };
-    let episode = gatherer.play(order, chooser)?;
+    let episode = gatherer.play(request, chooser)?;
     let pass = |action: &usize| world.actions()[*action];
     Ok(Found {
         passes: episode.best_path.iter().map(pass).collect(),
-        operations: episode.fewest(),
+        best: episode.lowest(),
         end: Some((episode.last(), episode.path.iter().map(pass).collect())),
         charged: episode.len() as u64,
     })
@@ -403,22 +476,21 @@ fn follow(
     graph: usize,
     passes: &[String],
     budget: u64,
-    legal: bool,
+    start: usize,
 ) -> Result<Found, ContestError> {
     let passes =
         world.engine().passes(passes.iter().map(String::as_str)).map_err(EnvError::from)?;
-    let prefix = if legal { world.legalising(graph)?.to_vec() } else { Vec::new() };
-    let mut walk = Walk::begin_after(world, graph, &prefix)?;
-    let mut best = (walk.state().counts.operations, 0);
+    let mut walk = Walk::begin_at(world, graph, start)?;
+    let mut best = (walk.state().counts.primary(), 0);
     let within = passes.len().min(budget as usize);
     for &pass in &passes[..within] {
         walk.step(pass)?;
-        best = best.min((walk.state().counts.operations, walk.steps().len()));
+        best = best.min((walk.state().counts.primary(), walk.steps().len()));
     }
-    let (operations, length) = best;
-    let end = Some((walk.state().counts.operations, walk.steps().collect()));
+    let (best, length) = best;
+    let end = Some((walk.state().counts.primary(), walk.steps().collect()));
     let passes = walk.steps().take(length).collect();
-    Ok(Found { passes, operations, end, charged: within as u64 })
+    Ok(Found { passes, best, end, charged: within as u64 })
 }
 
 /// A search.
@@ -431,9 +503,10 @@ fn look(
     policy: Option<Arc<dyn xla_gym_search::Policy>>,
     seed: u64,
     budget: u64,
-    legal: bool,
+    start: usize,
 ) -> Result<Found, ContestError> {
-    let prefix = if legal { world.legalising(graph)?.to_vec() } else { Vec::new() };
+    // The world begins at the program as it came, and a search after what leads to the start.
+    let prefix = world.start_passes(graph, start)?.to_vec();
     let start = Walk::begin_after(world, graph, &prefix)?;
     let task = Search {
         world,
@@ -448,21 +521,16 @@ fn look(
         stop: Arc::default(),
     };
     let found = search(&task, &*method.optimizer(), &|_, _| {})?;
-    let operations = start.state().counts.operations;
-    let best = found.candidates.first().filter(|best| best.state.counts.operations < operations);
+    let initial = start.state().counts.primary();
+    let best = found.candidates.first().filter(|best| best.state.counts.primary() < initial);
     // The way that a search returns includes what it was told to begin with.
     let before = start.path().len();
     Ok(Found {
         passes: best.map(|best| best.passes[before..].to_vec()).unwrap_or_default(),
-        operations: best.map_or(operations, |best| best.state.counts.operations),
+        best: best.map_or(initial, |best| best.state.counts.primary()),
         end: None,
         charged: found.passes,
     })
-}
-
-/// Operations at a stage.
-fn stage(name: &str, initial: u64, default: u64, result: u64) -> Stage {
-    Stage::new(name, initial as f64, default as f64, result as f64)
 }
 
 /// What was not found equal counts as if nothing had been done.

@@ -3,7 +3,12 @@
 use serde::Deserialize;
 use xla_gym_report::results::{Kind, Outcome, Outputs, Stage};
 
-use crate::header::{END, KERNELS, LEGAL, ORDER};
+use crate::header::END;
+
+/// The stages of that time; such files are of the one compiler that there was.
+const ORDER: &str = "order";
+const LEGAL: &str = "legal";
+const KERNELS: &str = "kernels";
 
 /// Operations: as the program came, after XLA's own order, and after the order in question.
 #[derive(Deserialize)]

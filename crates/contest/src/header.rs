@@ -1,43 +1,37 @@
-//! What XLA's programs are measured by, in words.
+//! What the figures of outcomes are, in words.
 
+use xla_gym_profile::{Comparison, Spec, Stage};
 use xla_gym_report::{
     Baseline,
     results::{Header, Ratio, StageInfo},
 };
 
-/// Operations at the best state on the way.
-pub const ORDER: &str = "order";
-/// Operations at the end of the trajectory.
+/// The end of the trajectory, beside the best state on the way.
 pub const END: &str = "end";
-/// Operations before layout assignment, from the program made legal.
-pub const LEGAL: &str = "legal";
-/// Kernels of what comes of that.
-pub const KERNELS: &str = "kernels";
 
-/// What the figures of outcomes are.
-pub fn header() -> Header {
-    let stage = |name: &str, label: &str, title: &str| StageInfo {
-        name: name.to_owned(),
-        label: label.to_owned(),
-        title: title.to_owned(),
-        things: "operations".to_owned(),
-        ratio: Ratio::Removed,
+/// What the figures of outcomes are, for a compiler.
+pub fn header(spec: &Spec) -> Header {
+    let info = |stage: &Stage| StageInfo {
+        name: stage.name.to_owned(),
+        label: stage.name.to_owned(),
+        title: stage.title.to_owned(),
+        things: stage.things.to_owned(),
+        ratio: match stage.comparison {
+            Comparison::Reduction => Ratio::Removed,
+            Comparison::Quotient => Ratio::Left,
+        },
         with_interval: true,
-        note: String::new(),
+        note: stage.note.to_owned(),
     };
-    let end = stage(END, "at end", "at the end of the trajectory");
-    Header {
-        baseline: Baseline::new("XLA's own", "XLA's own order"),
-        stages: vec![
-            stage(ORDER, "order", "at the best state on the way"),
-            StageInfo { with_interval: false, ..end },
-            stage(LEGAL, "legal", "legal programs"),
-            StageInfo {
-                things: "kernels".to_owned(),
-                ratio: Ratio::Left,
-                note: "after the whole pipeline".to_owned(),
-                ..stage(KERNELS, "kernels", "kernels")
-            },
-        ],
-    }
+    let mut stages: Vec<StageInfo> = spec.stages.iter().map(info).collect();
+    let end = StageInfo {
+        name: END.to_owned(),
+        label: "at end".to_owned(),
+        title: "at the end of the trajectory".to_owned(),
+        with_interval: false,
+        note: String::new(),
+        ..stages[0].clone()
+    };
+    stages.insert(1, end);
+    Header { baseline: Baseline::new(spec.words.baseline_short, spec.words.baseline), stages }
 }

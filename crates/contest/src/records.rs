@@ -10,7 +10,7 @@ use crate::earlier::EarlierOutcome;
 /// What files of outcomes hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
-    /// What the figures are; nothing in files that were written before that was said.
+    /// What the figures are. Files that were written before that was said have XLA's.
     pub header: Option<Header>,
     /// The outcomes.
     pub outcomes: Vec<Outcome>,
@@ -44,26 +44,36 @@ struct HeaderLine {
 }
 
 impl Records {
-    /// Adds what is written in a file. The last line may have been cut off by a kill.
-    pub fn add(&mut self, text: &str) -> Result<(), RecordsError> {
+    /// Adds what is written in a file. The last line may have been cut off by a kill. `earlier` is how
+    /// outcomes are measured that were written before files said so.
+    pub fn add(&mut self, text: &str, earlier: &Header) -> Result<(), RecordsError> {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         for (line, text) in (1..).zip(text[..whole].lines()) {
             let wrong = |source| RecordsError::Line { line, source };
             let value: Value = serde_json::from_str(text).map_err(wrong)?;
             if value.get("header").is_some() {
                 let HeaderLine { header } = serde_json::from_str(text).map_err(wrong)?;
-                if self.header.as_ref().is_some_and(|known| *known != header) {
-                    return Err(RecordsError::OtherHeader { line });
-                }
-                self.header = Some(header);
+                self.measured_by(header, line)?;
             } else if value.get("stages").is_some() {
                 self.outcomes.push(serde_json::from_str(text).map_err(wrong)?);
             } else {
-                let earlier: EarlierOutcome = serde_json::from_str(text).map_err(wrong)?;
-                self.outcomes.push(earlier.into());
+                let outcome: EarlierOutcome = serde_json::from_str(text).map_err(wrong)?;
+                self.measured_by(earlier.clone(), line)?;
+                self.outcomes.push(outcome.into());
             }
         }
         Ok(())
+    }
+
+    /// All outcomes are measured alike, or cannot be compared.
+    fn measured_by(&mut self, header: Header, line: usize) -> Result<(), RecordsError> {
+        match &self.header {
+            Some(known) if *known != header => Err(RecordsError::OtherHeader { line }),
+            _ => {
+                self.header = Some(header);
+                Ok(())
+            }
+        }
     }
 
     /// The row that a file begins with.

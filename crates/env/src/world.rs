@@ -82,7 +82,8 @@ impl World {
         config: WorldConfig,
         benchmarks: impl IntoIterator<Item = S>,
     ) -> Result<World, EnvError> {
-        World::with_programs(config, Benchmarks::find(benchmarks)?)
+        let files = config.profile.spec().files;
+        World::with_programs(config, Benchmarks::find_files(benchmarks, &files)?)
     }
 
     /// The same for programs that were found already.

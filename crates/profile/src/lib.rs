@@ -23,6 +23,7 @@ pub use profile::{Commands, Profile};
 pub use ratio::Ratio;
 pub use score::{Score, StageScore, score, start_session};
 pub use shell::quoted;
+pub use xla_gym_data::Files;
 pub use xla_gym_engine::protocol::Finish;
 
 pub use spec::{

@@ -1,6 +1,7 @@
 //! A compiler's profile, as far as it is data.
 
 use serde::{Deserialize, Serialize};
+use xla_gym_data::Files;
 use xla_gym_engine::{
     Engine, EngineError,
     protocol::{Finish, PassId},
@@ -43,8 +44,8 @@ pub struct Spec {
     pub work: &'static [(&'static str, f64)],
     /// The policy that guides searches if nobody says which.
     pub usual_policy: Option<&'static str>,
-    /// Endings of files that hold its programs, without the dot.
-    pub endings: &'static [&'static str],
+    /// Which files hold its programs.
+    pub files: Files,
     /// The data sets made for this compiler.
     pub data_sets: &'static [&'static str],
 }
@@ -126,8 +127,12 @@ impl Measure {
 pub struct Stage {
     /// Its name: `order`.
     pub name: &'static str,
-    /// For tables: `order ratio`.
-    pub label: &'static str,
+    /// For headings: `at the best state on the way`.
+    pub title: &'static str,
+    /// What is counted there, in the plural: `operations`.
+    pub things: &'static str,
+    /// What else is to be said in a heading. May be empty.
+    pub note: &'static str,
     /// What is compared there.
     pub figure: Figure,
     /// How.

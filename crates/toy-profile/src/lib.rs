@@ -7,7 +7,7 @@
 
 use xla_gym_engine::protocol::PipelinePass;
 use xla_gym_profile::{
-    Commands, Comparison, Figure, FigureSpec, Finish, Measure, Profile, Source, Spec, Stage, Start,
+    Commands, Comparison, Figure, FigureSpec, Files, Finish, Measure, Profile, Source, Spec, Stage, Start,
     StartPasses, Words, quoted,
 };
 
@@ -94,14 +94,18 @@ fn spec() -> Spec {
         stages: vec![
             Stage {
                 name: "order",
-                label: "order ratio",
+                title: "at the best state on the way",
+                things: "lines",
+                note: "",
                 figure: LINES,
                 comparison: Comparison::Reduction,
                 explanation: "lines removed by the order, over those that the toy's own passes remove",
             },
             Stage {
                 name: "final",
-                label: "final lines",
+                title: "final lines",
+                things: "lines",
+                note: "after the whole pipeline",
                 figure: FINAL,
                 comparison: Comparison::Quotient,
                 explanation: "lines of the final program by the toy's own order, over those of the result",
@@ -126,7 +130,7 @@ fn spec() -> Spec {
         cleaning: &["copy-elim", "dead"],
         work: &[("work", 1.0)],
         usual_policy: None,
-        endings: &["toy"],
+        files: Files { endings: &["toy"], dump_marker: None },
         data_sets: &[],
     }
 }

@@ -24,7 +24,7 @@ use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 
 use xla_gym_engine::{Engine, EngineConfig, EngineError, protocol::PipelinePass};
 use xla_gym_profile::{
-    Baseline, Commands, Comparison, Figure, FigureSpec, Figures, Finish, Measure, Profile, Source,
+    Baseline, Commands, Comparison, Figure, FigureSpec, Figures, Files, Finish, Measure, Profile, Source,
     Spec, Stage, Start, StartPasses, Words,
 };
 
@@ -215,21 +215,27 @@ fn spec() -> Spec {
         stages: vec![
             Stage {
                 name: "order",
-                label: "order ratio",
+                title: "at the best state on the way",
+                things: "operations",
+                note: "",
                 figure: ORDER,
                 comparison: Comparison::Reduction,
                 explanation: "operations removed by the order, over those that XLA's own optimization passes remove",
             },
             Stage {
                 name: "legal",
-                label: "legal ratio",
+                title: "legal programs",
+                things: "operations",
+                note: "",
                 figure: LEGAL,
                 comparison: Comparison::Reduction,
                 explanation: "the same just before layout assignment, where the program is legal for the back end",
             },
             Stage {
                 name: "kernels",
-                label: "kernels",
+                title: "kernels",
+                things: "kernels",
+                note: "after the whole pipeline",
                 figure: KERNELS,
                 comparison: Comparison::Quotient,
                 explanation: "operations of the final program by XLA's own order, over those of the result",
@@ -260,7 +266,10 @@ fn spec() -> Spec {
         cleaning: &["algsimp", "constant_folding", "cse", "dce"],
         work: &[("flops", 1.0), ("transcendentals", 2.0)],
         usual_policy: Some("general"),
-        endings: &["hlo", "txt", "pb", "mlir", "mlirbc", "bc"],
+        files: Files {
+            endings: &["hlo", "txt", "pb", "mlir", "mlirbc", "bc"],
+            dump_marker: Some("before_optimizations"),
+        },
         data_sets: &["hlo-v1", "hlo-full-v1"],
     }
 }

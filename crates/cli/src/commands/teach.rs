@@ -12,13 +12,13 @@ use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use xla_gym_common::lock;
 use xla_gym_agents::Config;
+use xla_gym_common::{Table, grouped};
 use xla_gym_search::Budget;
 use xla_gym_teaching::{Dagger, Setting, Taught, TeachError, Teaching, Watch, teach};
 
 use crate::{
-    context::{Context, grouped, warn},
+    context::{Context, warn},
     progress::Progress,
-    table::Table,
 };
 
 use super::train::command_line;
@@ -140,7 +140,9 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         step: Mutex::default(),
         lines: !context.quiet() && !stderr().is_terminal(),
     };
-    let setting = Setting { engine: context.engine_config()?, stop, watch: &watcher };
+    let profile = context.profile_of(&config.benchmarks);
+    let engine = context.engine_config(&*profile)?;
+    let setting = Setting { profile, engine, stop, watch: &watcher };
     let taught = match teach(&teaching, &args.output, &setting) {
         Ok(taught) => taught,
         Err(TeachError::Interrupted) => {
