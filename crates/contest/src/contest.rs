@@ -135,7 +135,8 @@ impl Contest {
         let seconds = begin.elapsed().as_secs_f64();
         let stage = |name: &str, result| stage(name, defaults.initial, defaults.optimised, result);
         let passes = Some(names(&world, &found.passes));
-        let mut stages = vec![Stage { passes, ..stage(ORDER, found.operations) }];
+        let outputs = Some(Outputs::Unchecked);
+        let mut stages = vec![Stage { outputs, passes, ..stage(ORDER, found.operations) }];
         stages.extend(found.end.as_ref().map(|(end, _)| stage(END, *end)));
         let mut outcome = Outcome {
             graph: self.name(graph),
@@ -174,14 +175,16 @@ impl Contest {
         let Some(prover) = &self.prover else { return Ok(()) };
         let mut best = along(world, graph, &[], &found.passes)?;
         let proof = prover.prove(&mut best, Pipeline::Whole)?;
+        if let Some(order) = outcome.stage_mut(ORDER) {
+            order.outputs = Some(proof.outputs.clone());
+            if !proof.outputs.count() {
+                forfeit(order);
+            }
+        }
         if !proof.outputs.count() {
-            outcome.stage_mut(ORDER).map(forfeit);
             self.blame(world, graph, &[], &found.passes, Pipeline::Whole, &proof, outcome)?;
         }
-        let mut end_proof = proof.clone();
-        if let Some(order) = outcome.stage_mut(ORDER) {
-            order.outputs = Some(proof.outputs);
-        }
+        let mut end_proof = proof;
         if let (Some((_, path)), Some(end)) = (&found.end, outcome.stage_mut(END)) {
             let mut last = along(world, graph, &[], path)?;
             if last.state().id != best.state().id {

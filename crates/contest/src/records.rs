@@ -5,12 +5,12 @@ use serde_json::Value;
 use thiserror::Error;
 use xla_gym_report::results::{Header, Outcome};
 
-use crate::earlier::EarlierOutcome;
+use crate::{earlier::EarlierOutcome, header::header};
 
 /// What files of outcomes hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
-    /// What the figures are; nothing in files that were written before that was said.
+    /// What the figures are. Files that were written before that was said have XLA's.
     pub header: Option<Header>,
     /// The outcomes.
     pub outcomes: Vec<Outcome>,
@@ -52,18 +52,27 @@ impl Records {
             let value: Value = serde_json::from_str(text).map_err(wrong)?;
             if value.get("header").is_some() {
                 let HeaderLine { header } = serde_json::from_str(text).map_err(wrong)?;
-                if self.header.as_ref().is_some_and(|known| *known != header) {
-                    return Err(RecordsError::OtherHeader { line });
-                }
-                self.header = Some(header);
+                self.measured_by(header, line)?;
             } else if value.get("stages").is_some() {
                 self.outcomes.push(serde_json::from_str(text).map_err(wrong)?);
             } else {
                 let earlier: EarlierOutcome = serde_json::from_str(text).map_err(wrong)?;
+                self.measured_by(header(), line)?;
                 self.outcomes.push(earlier.into());
             }
         }
         Ok(())
+    }
+
+    /// All outcomes are measured alike, or cannot be compared.
+    fn measured_by(&mut self, header: Header, line: usize) -> Result<(), RecordsError> {
+        match &self.header {
+            Some(known) if *known != header => Err(RecordsError::OtherHeader { line }),
+            _ => {
+                self.header = Some(header);
+                Ok(())
+            }
+        }
     }
 
     /// The row that a file begins with.

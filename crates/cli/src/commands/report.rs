@@ -36,7 +36,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     for path in &args.outcomes {
         add_records(&mut records, path)?;
     }
-    // What does not say what its figures are was written when there was only one answer.
+    // Without outcomes there are at most the ratios of training runs.
     let header = records.header.unwrap_or_else(header);
     let mut progress: Vec<Progress> = Vec::new();
     for path in &args.runs {
