@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use rustix::fs::{FlockOperation, flock};
 use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, protocol::PassId};
+use xla_gym_engine::EngineConfig;
 use xla_gym_env::{CacheConfig, Env, EnvError, Profile, Walk, World, WorldConfig};
 use xla_gym_events::Events;
 use xla_gym_proof::{Options, Pipeline, Prover};

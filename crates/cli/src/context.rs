@@ -66,6 +66,11 @@ impl Context {
         xla_gym_compilers::profile(name).expect("clap takes only names that there are")
     }
 
+    /// The compiler of several programs: that of the first.
+    pub fn profile_of(&self, files: &[String]) -> Arc<dyn Profile> {
+        self.profile(files.first().map_or("", String::as_str))
+    }
+
     /// The compiler that is meant where there is no file.
     pub fn usual_profile(&self) -> Arc<dyn Profile> {
         self.profile("")

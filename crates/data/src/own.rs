@@ -15,7 +15,7 @@ pub struct Found {
 }
 
 /// How names of program files end (also with `.gz` or `.zst` behind).
-const ENDINGS: [&str; 6] = [".hlo", ".txt", ".pb", ".mlir", ".mlirbc", ".bc"];
+const ENDINGS: [&str; 7] = [".hlo", ".txt", ".pb", ".mlir", ".mlirbc", ".bc", ".toy"];
 
 /// The marker of XLA's dump of a module as the framework emitted it.
 const BEFORE: &str = "before_optimizations";

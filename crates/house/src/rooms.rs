@@ -7,7 +7,7 @@ pub const COMPILERS: [&str; 3] = ["xla", "toy", "llvm"];
 pub const KNOWS_COMPILERS: [&str; 4] = ["compilers", "cli", "python", "lab"];
 
 /// General crates, each with its floor: it may depend on those of lower floors alone.
-pub const FLOORS: [(&str, u32); 25] = [
+pub const FLOORS: [(&str, u32); 26] = [
     ("common", 0),
     ("protocol", 0),
     ("shared-file", 0),
@@ -16,13 +16,13 @@ pub const FLOORS: [(&str, u32); 25] = [
     ("events", 1),
     ("nn", 1),
     ("report", 1),
+    ("rows", 1),
     ("transitions", 1),
     ("engine", 2),
     ("worker", 2),
     ("data", 3),
     ("oracle", 3),
     ("profile", 4),
-    ("score", 4),
     ("env", 5),
     ("recipe", 5),
     ("proof", 6),
@@ -30,6 +30,7 @@ pub const FLOORS: [(&str, u32); 25] = [
     ("agents", 7),
     ("optimize", 7),
     ("contest", 8),
+    ("teaching", 8),
     ("cli", 10),
     ("lab", 10),
     ("python", 10),

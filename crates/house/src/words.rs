@@ -188,7 +188,7 @@ mod tests {
             ("engine/src/lib.rs", "//! XLA Gym's engine, illegally.\nuse xla_gym_protocol as p;\n"),
             ("engine/src/deep/er/page.html", "<p>\nLegalised\n"),
             (
-                "score/src/lib.rs",
+                "env/src/lib.rs",
                 "const WORKER: &str = \"xla-gym-worker-xla\";\n// Kernels, HloModule\n",
             ),
             ("xla-worker/src/main.rs", "// XLA's own layout.\n"),
@@ -202,9 +202,9 @@ mod tests {
             .collect();
         let expected = [
             ("legal", "crates/engine/src/deep/er/page.html", 2),
-            ("xla", "crates/score/src/lib.rs", 1),
-            ("hlo", "crates/score/src/lib.rs", 2),
-            ("kernel", "crates/score/src/lib.rs", 2),
+            ("xla", "crates/env/src/lib.rs", 1),
+            ("hlo", "crates/env/src/lib.rs", 2),
+            ("kernel", "crates/env/src/lib.rs", 2),
         ];
         assert_eq!(found, expected);
 

@@ -1,9 +1,10 @@
 //! A bar for what the teaching crate does.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use indicatif::ProgressBar;
+use xla_gym_common::lock;
 use xla_gym_engine::EngineConfig;
 use xla_gym_teaching::{Setting, Watch};
 
@@ -15,7 +16,7 @@ pub struct Bar(Mutex<Option<ProgressBar>>);
 
 impl Bar {
     fn with(&self, work: impl FnOnce(&ProgressBar)) {
-        if let Some(bar) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(bar) = &*lock(&self.0) {
             work(bar);
         }
     }
@@ -23,8 +24,7 @@ impl Bar {
 
 impl Watch for Bar {
     fn counting(&self, total: u64, unit: &str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(graphs::progress(total, unit));
+        *lock(&self.0) = Some(graphs::progress(total, unit));
     }
 
     fn advance(&self) {

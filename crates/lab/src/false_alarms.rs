@@ -8,7 +8,7 @@ use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{
     Engine, Session, Source,
-    protocol::{Form, Observe, PipelineOptions, Signature},
+    protocol::{Finish, Form, Observe, PipelineOptions, Signature},
 };
 use xla_gym_oracle::{Options, ReferenceKind};
 use xla_gym_rows::{self as rows, Appender};
@@ -71,7 +71,7 @@ pub fn run(args: Args) -> Result<()> {
     let engine = graphs::engine(30)?;
     let mut programs = Benchmarks::find(&args.benchmarks)?.programs;
     let size = |program: &Benchmark| match program {
-        Benchmark::Graph(graph) => graph.counts.instructions,
+        Benchmark::Graph(graph) => graph.size(),
         _ => 0,
     };
     let mut seen = HashSet::new();
@@ -118,17 +118,17 @@ fn compare(engine: &Engine, program: &Benchmark, size: u64, args: &Args) -> Resu
     let (trials, seed, reference) = (args.trials, args.seed, args.reference);
     let options = Options { trials, seed, reference, ..Options::default() };
     let begin = Instant::now();
-    let reference = xla_gym_score::reference(&mut original, options)?;
+    let reference = graphs::reference(&mut original, options)?;
     let reference_seconds = begin.elapsed().as_secs_f64();
-    let mut optimised = after_pipeline(engine, &mut original)?;
+    let mut optimized = after_pipeline(engine, &mut original)?;
     // The pipeline splits sharded programs, and a part takes other inputs than the whole.
-    if optimised.signature()?.inputs.len() != original.signature()?.inputs.len()
-        || !same_shapes(&optimised.signature()?, &original.signature()?)
+    if optimized.signature()?.inputs.len() != original.signature()?.inputs.len()
+        || !same_shapes(&optimized.signature()?, &original.signature()?)
     {
-        optimised = original.fork()?;
+        optimized = original.fork()?;
     }
     let begin = Instant::now();
-    let report = reference.compare(&mut optimised, &[])?;
+    let report = reference.compare(&mut optimized, &Finish::default())?;
     let share = |part: u64| part as f64 / report.compared.elements.max(1) as f64;
     let summary = report.summary();
     let (outcome, why) = match summary.split_once(": ") {
@@ -160,11 +160,12 @@ fn same_shapes(a: &Signature, b: &Signature) -> bool {
 
 /// What XLA's own pipeline makes of a program, before it chooses layouts.
 fn after_pipeline(engine: &Engine, session: &mut Session) -> Result<Session> {
-    let options = PipelineOptions { middle: true, keep: true, ..PipelineOptions::default() };
+    let options = PipelineOptions { stages: true, keep: true, ..PipelineOptions::default() };
     let mut scratch = session.scratch()?;
     let report = scratch.pipeline(&options, Observe::NOTHING)?;
-    let middle = report.middle_program.ok_or_else(|| anyhow!("the pipeline has no middle"))?;
-    let bytes = scratch.print(middle, Form::Binary)?;
+    let middle = report.stages[graphs::MIDDLE].as_ref().and_then(|stage| stage.program);
+    let middle = middle.ok_or_else(|| anyhow!("the pipeline has no middle"))?;
+    let bytes = scratch.print(middle, Form::BINARY)?;
     Ok(engine.load(&Source::from_bytes("after the pipeline", bytes)?)?)
 }
 

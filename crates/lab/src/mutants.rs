@@ -12,11 +12,11 @@ use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_common::{fnv64, on_all_cores};
+use xla_gym_common::{fnv64, lock, on_all_cores};
 use xla_gym_data::Benchmark;
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source,
-    protocol::{Fingerprint, Form, Limits, Observe},
+    protocol::{Fingerprint, Finish, Form, Limits, Observe},
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, interpreter_seconds};
 use xla_gym_rows::{self as rows, Appender};
@@ -176,7 +176,7 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
         Limits { pass_millis: 30_000, request_millis: args.limit * 1000, memory_bytes: 6 << 30 };
     let lab = Lab {
         args,
-        engine: Engine::start(EngineConfig { quarantine: None, limits, ..EngineConfig::xla()? })?,
+        engine: Engine::start(EngineConfig { limits, ..graphs::fresh()? })?,
         file: Appender::open(&args.output)?,
         bar: graphs::progress(args.mutants as u64, "mutants"),
     };
@@ -185,7 +185,7 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
     let skipped = Mutex::new(Vec::new());
     on_all_cores(args.graphs, |_| -> Result<()> {
         loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = lock(&queue).next();
             let Some((program, quota)) = next else {
                 return Ok(());
             };
@@ -193,18 +193,12 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
             let known = done.get(&*name).map_or(&[][..], |rows| rows);
             match lab.graph(&program, quota, known) {
                 Ok(Some(reason)) => {
-                    skipped
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(format!("{name}: {reason}"));
+                    lock(&skipped).push(format!("{name}: {reason}"));
                 }
                 Ok(None) => return Ok(()),
                 // One graph that cannot be done does not end the others.
                 Err(error) => {
-                    skipped
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(format!("{name}: {error:#}"));
+                    lock(&skipped).push(format!("{name}: {error:#}"));
                 }
             }
         }
@@ -221,7 +215,7 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
 /// to be unusable are replaced by later ones.
 fn with_quotas(programs: Vec<Benchmark>, args: &Args) -> Vec<(Benchmark, usize)> {
     let weight = |program: &Benchmark| match program {
-        Benchmark::Graph(graph) => 1.0 / (graph.counts.instructions as f64 + LIGHT),
+        Benchmark::Graph(graph) => 1.0 / (graph.size() as f64 + LIGHT),
         _ => 1.0 / LIGHT,
     };
     let sum: f64 = programs.iter().take(args.graphs).map(weight).sum();
@@ -242,7 +236,7 @@ struct Original {
     /// About how long the interpreter takes for a run.
     interpreter_seconds: f64,
     /// What XLA's own pipeline makes of it.
-    optimised: Option<Fingerprint>,
+    optimized: Option<Fingerprint>,
     ten: Option<Reference>,
     heavy: Option<Reference>,
     referee: Option<Referee>,
@@ -257,7 +251,7 @@ impl Lab<'_> {
         if !signature.not_comparable.is_empty() || !signature.collectives.is_empty() {
             return Ok(Some("it cannot be compared with anything".to_owned()));
         }
-        let text = String::from_utf8(session.print(Form::Text)?)?;
+        let text = String::from_utf8(session.print(Form::TEXT)?)?;
         let valid = |row: &&&Row| !matches!(row.outcome, Outcome::Invalid | Outcome::Original);
         let mut count = known.iter().filter(valid).count();
         self.bar.inc(count as u64);
@@ -267,23 +261,23 @@ impl Lab<'_> {
         let (trials, reference) = (self.args.trials, self.args.reference);
         let options = Options { trials, reference, ..Options::DEFAULT };
         let begin = Instant::now();
-        let reference = xla_gym_score::reference(&mut session, options)?;
+        let reference = graphs::reference(&mut session, options)?;
         let cost = session.observe(Observe::COST)?.cost;
         let interpreter_seconds = match cost {
-            Some(Ok(cost)) => interpreter_seconds(&cost),
+            Some(Ok(cost)) => interpreter_seconds(self.engine.hello(), &cost),
             _ => f64::INFINITY,
         };
-        let optimised = graphs::optimised(&mut session);
+        let optimized = graphs::optimized(&mut session);
         let mut original = Original {
             session,
             reference,
             interpreter_seconds,
-            optimised,
+            optimized,
             ten: None,
             heavy: None,
             referee: None,
         };
-        let report = original.reference.compare(&mut self.load(&text)?, &[])?;
+        let report = original.reference.compare(&mut self.load(&text)?, &Finish::default())?;
         if matches!(report.verdict, Verdict::NotComparable { .. }) {
             return Ok(Some(report.summary()));
         }
@@ -357,7 +351,7 @@ impl Lab<'_> {
     }
 
     fn judge(&self, original: &mut Original, mutant: &mut Session, row: &mut Row) -> Result<()> {
-        let report = original.reference.compare_until_different(mutant, &[])?;
+        let report = original.reference.compare_until_different(mutant, &Finish::default())?;
         row.verdict = name(&report).to_owned();
         row.note = note(&report);
         row.outcome = match &report.verdict {
@@ -368,7 +362,7 @@ impl Lab<'_> {
         if row.outcome != Outcome::Equivalent {
             return Ok(());
         }
-        if original.optimised.is_some() && graphs::optimised(mutant) == original.optimised {
+        if original.optimized.is_some() && graphs::optimized(mutant) == original.optimized {
             row.note = "XLA makes the same program of both".to_owned();
             return Ok(());
         }
@@ -428,9 +422,9 @@ fn ask(
 ) -> Result<Report, EngineError> {
     let reference = match slot {
         Some(reference) => reference,
-        slot => slot.insert(xla_gym_score::reference(original, options)?),
+        slot => slot.insert(graphs::reference(original, options)?),
     };
-    reference.compare_until_different(mutant, &[])
+    reference.compare_until_different(mutant, &Finish::default())
 }
 
 fn refer(

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::{Engine, EngineConfig, Session, Source};
+use xla_gym_engine::{Engine, Session, Source};
 use xla_gym_optimize::compare_speed;
 use xla_gym_oracle::{Calm, inputs};
 use xla_gym_rows::{self as rows, Appender};
@@ -75,8 +75,7 @@ impl Row {
 pub fn run(args: Args) -> Result<()> {
     let mut known: Vec<Row> = rows::read_if_any(&args.output)?;
     if !args.only_table {
-        let config = EngineConfig { quarantine: None, ..EngineConfig::xla()? };
-        let engine = Engine::start(config)?;
+        let engine = Engine::start(graphs::fresh()?)?;
         let file = Appender::open(&args.output)?;
         for repeat in 0..args.repeats {
             for (program, width) in PROGRAMS {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, TransactionBehavior, params};
-use xla_gym_common::{NoStateDir, state_dir};
+use xla_gym_common::{NoStateDir, lock, state_dir};
 use xla_gym_protocol::Fingerprint;
 use xla_gym_shared_file::take_turns;
 
@@ -211,7 +211,7 @@ impl Store {
     }
 
     fn access(&self) -> MutexGuard<'_, Access> {
-        self.access.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.access)
     }
 }
 

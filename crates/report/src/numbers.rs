@@ -1,20 +1,9 @@
 //! Numbers as people read them.
 
+pub use xla_gym_common::grouped;
+
 /// What stands for a figure that is not there.
 pub const ABSENT: &str = "–";
-
-/// With commas between thousands.
-pub fn grouped(value: impl Into<u128>) -> String {
-    let digits = value.into().to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 /// A difference: always with its sign, unless it is 0.
 pub fn signed(value: impl Into<i128>) -> String {

@@ -1,5 +1,7 @@
 //! The report's tables for a terminal of 100 columns.
 
+use xla_gym_common::Table;
+
 use crate::{
     Explanation, Timeline,
     explanation::figure,
@@ -40,7 +42,7 @@ fn summary(explanation: &Explanation) -> String {
             row.note.clone(),
         ]);
     }
-    table.render(5)
+    fitted(&table, 5)
 }
 
 /// A line a step. Of a long list, such as the baseline's, only the steps that changed something.
@@ -88,7 +90,7 @@ fn timeline(heading: &str, timeline: &Timeline, only_changes: bool) -> String {
         let time = duration(step.nanos as f64);
         table.row(line(number.to_string(), &step.pass, change, &step.figures, time));
     }
-    format!("{}{}", wrapped(&title), table.render(1))
+    format!("{}{}", wrapped(&title), fitted(&table, 1))
 }
 
 fn contributions(explanation: &Explanation) -> String {
@@ -119,71 +121,18 @@ fn contributions(explanation: &Explanation) -> String {
         "What each pass brought: {things} removed in its own step, and how many more \
          {things}{and_last} the end has without it"
     );
-    format!("{}{}", wrapped(&title), table.render(1))
+    format!("{}{}", wrapped(&title), fitted(&table, 1))
 }
 
-/// Rows of cells under a header.
-pub struct Table {
-    rows: Vec<Vec<String>>,
-    right: Vec<bool>,
-}
-
-impl Table {
-    /// A header whose cells starting with `>` are for columns of numbers.
-    pub fn new(header: &[&str]) -> Table {
-        Table {
-            right: header.iter().map(|cell| cell.starts_with('>')).collect(),
-            rows: vec![header.iter().map(|cell| printable(cell.trim_start_matches('>'))).collect()],
-        }
-    }
-
-    /// Adds a row.
-    pub fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
-    }
-
-    /// The table as text; nothing if it has only a header. The cells of `flexible` are cut where
-    /// a line would be too long.
-    pub fn render(mut self, flexible: usize) -> String {
-        if self.rows.len() == 1 {
-            return String::new();
-        }
-        let widest = |rows: &[Vec<String>], column: usize| {
-            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
-        };
-        let mut widths: Vec<usize> =
-            (0..self.right.len()).map(|column| widest(&self.rows, column)).collect();
-        let gaps = 2 * (widths.len() - 1);
-        let others = widths.iter().sum::<usize>() - widths[flexible] + gaps;
-        widths[flexible] = widths[flexible].min(WIDTH.saturating_sub(others).max(8));
-        for row in &mut self.rows {
-            row[flexible] = shortened(&row[flexible], widths[flexible]);
-        }
-        let rule = widths.iter().map(|width| "─".repeat(*width)).collect();
-        self.rows.insert(1, rule);
-        let mut out = String::new();
-        for row in &self.rows {
-            let cells = row.iter().zip(&widths).zip(&self.right).map(|((cell, &width), right)| {
-                if *right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-            });
-            out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-            out.push('\n');
-        }
-        out
-    }
+/// As wide as a terminal, with the cells of `flexible` cut where need be; nothing for a table without
+/// rows.
+pub fn fitted(table: &Table, flexible: usize) -> String {
+    if table.is_empty() { String::new() } else { table.render_within(WIDTH, flexible) }
 }
 
 /// A name must not move the cursor or change the terminal's colours.
 fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
-}
-
-/// A text that is cut where it is longer than `width` letters.
-pub fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// Lines of whole words. A word that is longer than a line stands alone.

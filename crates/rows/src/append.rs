@@ -4,11 +4,11 @@ use std::{
     fs::File,
     io::Write,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use serde::Serialize;
-use xla_gym_engine::write_whole;
+use xla_gym_common::{lock, write_whole};
 
 use crate::{RowsError, is_packed, packed, read::whole, text};
 
@@ -43,7 +43,7 @@ impl Appender {
     pub fn add<T: Serialize + ?Sized>(&self, row: &T) -> Result<(), RowsError> {
         let cannot = |error| RowsError::Write { path: self.path.clone(), error };
         let line = serde_json::to_string(row).map_err(|error| cannot(error.into()))? + "\n";
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = lock(&self.file);
         file.write_all(line.as_bytes()).map_err(cannot)
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::Serialize;
-use xla_gym_engine::write_whole;
+use xla_gym_common::write_whole;
 
 use crate::{RowsError, is_packed, packed, plain, text};
 

@@ -1,14 +1,9 @@
 //! Orders, program by program, on all cores.
 
-use std::{
-    collections::BTreeMap,
-    ops::Range,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, ops::Range, path::Path, sync::Mutex};
 
 use xla_gym_agents::Demonstration;
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::{lock, on_all_cores};
 use xla_gym_env::EnvError;
 use xla_gym_proof::{Options, Prover};
 use xla_gym_rows::{Appender, RowsError, read, read_if_any};
@@ -62,7 +57,7 @@ pub(crate) fn by_program(
         for number in group {
             setting.go_on()?;
             let order = work(&program, &prover, &orders[number]).map_err(TeachError::of(name))?;
-            file.lock().unwrap_or_else(PoisonError::into_inner).put(number, order)?;
+            lock(&file).put(number, order)?;
             setting.watch.advance();
         }
         Ok::<(), TeachError>(())

@@ -3,8 +3,9 @@
 use std::{collections::HashMap, ops::Range, path::Path, sync::Arc};
 
 use xla_gym_agents::{Demonstration, TrainedPolicy};
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{Engine, EngineConfig, on_all_cores, protocol::PassId};
+use xla_gym_engine::{Engine, EngineConfig, protocol::PassId};
 use xla_gym_env::{EnvError, Walk, World};
 use xla_gym_optimize::coreset;
 use xla_gym_proof::{Options, Prover};

@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 use xla_gym_agents::{AgentError, Config, TrainedPolicy};
-use xla_gym_engine::write_whole;
+use xla_gym_common::write_whole;
 use xla_gym_search::Budget;
 
 use crate::{

@@ -63,13 +63,18 @@ fn compare(engine: &Engine, text: &str, passes: &[PassId]) -> Report {
     let mut original = load(engine, "program.toy", text);
     let mut result = original.fork().unwrap();
     result.multistep(passes, Observe::NOTHING, |_| {}).unwrap();
-    let without = Toy::default().spec().instead.disabled.clone();
+    let without = Toy::default().spec().instead.clone();
     check(&mut original, &mut result, Options::default(), &without).unwrap()
 }
 
+fn without(disabled: &[&str]) -> Finish {
+    let disabled = disabled.iter().map(|&name| name.to_owned()).collect();
+    Finish { disabled, ..Finish::default() }
+}
+
 fn run_pipeline(session: &mut Session, disable: &[&str]) -> Result<PipelineReport, EngineError> {
-    let disable = disable.iter().map(|&name| name.to_owned()).collect();
-    let options = PipelineOptions { disable, stages: true, ..PipelineOptions::default() };
+    let finish = without(disable);
+    let options = PipelineOptions { finish, stages: true, ..PipelineOptions::default() };
     session.scratch()?.pipeline(&options, Observe::COUNTS)
 }
 
@@ -107,8 +112,7 @@ fn what_the_back_end_needs_cannot_be_left_out() {
             panic!("it must be refused");
         };
         assert!(message.contains("`lower` cannot be left out"), "{message}");
-        let disable: Vec<String> = disable.iter().map(|&name| name.to_owned()).collect();
-        let compiled = session.scratch().unwrap().compile(&disable);
+        let compiled = session.scratch().unwrap().compile(&without(disable));
         assert!(matches!(compiled, Err(EngineError::Refused { .. })), "{compiled:?}");
     }
     assert!(run_pipeline(&mut session, &[]).is_ok(), "a refusal costs nothing");
@@ -172,7 +176,7 @@ fn a_run_gives_what_the_program_says() {
             let set = InputSet { seed, nudge: None, inputs: takes.iter().map(input).collect() };
             let values: Vec<i64> = make_inputs(&set).unwrap().iter().map(number).collect();
             let mut scratch = session.scratch().unwrap();
-            let compiled = scratch.compile(&[]).unwrap();
+            let compiled = scratch.compile(&Finish::default()).unwrap();
             scratch.make_inputs(&compiled, &set).unwrap();
             let (nanos, outputs) = scratch.execute(&compiled, 3, true).unwrap();
             assert_eq!((nanos.len(), outputs.len()), (3, 1), "{name}");

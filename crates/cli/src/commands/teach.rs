@@ -4,20 +4,21 @@ use std::{
     io::{IsTerminal, stderr},
     path::PathBuf,
     process::ExitCode,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, atomic::AtomicBool},
     time::Duration,
 };
 
 use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use xla_gym_common::lock;
 use xla_gym_agents::Config;
+use xla_gym_common::{Table, grouped};
 use xla_gym_search::Budget;
 use xla_gym_teaching::{Dagger, Setting, Taught, TeachError, Teaching, Watch, teach};
 
 use crate::{
-    context::{Context, grouped, warn},
+    context::{Context, warn},
     progress::Progress,
-    table::Table,
 };
 
 use super::train::command_line;
@@ -139,7 +140,9 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         step: Mutex::default(),
         lines: !context.quiet() && !stderr().is_terminal(),
     };
-    let setting = Setting { engine: context.engine_config()?, stop, watch: &watcher };
+    let profile = context.profile_of(&config.benchmarks);
+    let engine = context.engine_config(&*profile)?;
+    let setting = Setting { profile, engine, stop, watch: &watcher };
     let taught = match teach(&teaching, &args.output, &setting) {
         Ok(taught) => taught,
         Err(TeachError::Interrupted) => {
@@ -175,14 +178,14 @@ impl Watch for Watcher {
         let words = format!("step {number} of {of}, {what}");
         self.progress.spinning();
         self.progress.doing(&words);
-        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = words.clone();
+        *lock(&self.step) = words.clone();
         if self.lines {
             eprintln!("{words}");
         }
     }
 
     fn doing(&self, what: &str) {
-        let step = self.step.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = lock(&self.step);
         self.progress.doing(&format!("{step}: {what}"));
     }
 

@@ -69,9 +69,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         signal_hook::flag::register_conditional_default(signal, stop.clone())?;
         signal_hook::flag::register(signal, stop.clone())?;
     }
+    let profile = context.profile_of(&config.benchmarks);
     let setting = Setting {
         folder: &args.output,
-        engine: context.engine_config()?,
+        engine: context.engine_config(&*profile)?,
+        profile,
         command: command_line(),
         commit: option_env!("XLA_GYM_COMMIT"),
         checkpoint_seconds: args.checkpoint_every,

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use xla_gym_common::shortened;
+
 use super::{LARGEST_LETTER, WIDTH, drawing::Drawing, label_at, room_for, series::Look};
-use crate::{axis::Axis, markup::escape, numbers::ratio, text::shortened};
+use crate::{axis::Axis, markup::escape, numbers::ratio};
 
 const ROW: f64 = 28.0;
 

@@ -10,12 +10,13 @@ pub use side_by_side::{ALGORITHMS, ENHANCEMENTS, algorithms, enhancements};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xla_gym_common::shortened;
+
 use super::{Kind, csv, summary::SummaryRow};
 use crate::{
     chart::{Drawing, Look},
     markup::escape,
     numbers::{grouped, ratio},
-    text::shortened,
 };
 
 /// The contestant that stands for the baseline.

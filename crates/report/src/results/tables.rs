@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use xla_gym_common::Table;
+
 use super::{
     Header, Outcome, Progress, Ratio, Stage,
     figures::plural,
@@ -10,7 +12,7 @@ use super::{
 use crate::{
     markup::{Cell, details, table},
     numbers::{ABSENT, amount, capitalised, duration, grouped, ratio, share},
-    text::{Table, wrapped},
+    text::{fitted, wrapped},
 };
 
 /// The summary as plain text, two tables for each split, at most 100 columns wide unless the
@@ -165,9 +167,9 @@ fn text_table(rows: &[SummaryRow], columns: &Columns) -> String {
     header.extend(names.iter().map(String::as_str));
     let mut table = Table::new(&header);
     for (row, cells) in rows.iter().zip(&columns.rows) {
-        table.row(key(row).into_iter().chain(cells.iter().cloned()).collect());
+        table.row(key(row).into_iter().chain(cells.iter().cloned()));
     }
-    table.render(0)
+    fitted(&table, 0)
 }
 
 fn page_table(rows: &[SummaryRow], columns: &Columns) -> String {

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode, sync::Mutex};
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
-use xla_gym_common::on_all_cores;
+use xla_gym_common::{lock, on_all_cores};
 use xla_gym_data::{Graph, Library};
 use xla_gym_engine::{Engine, EngineError, protocol::Observe};
 use xla_gym_oracle::typical_inputs;
@@ -58,7 +58,7 @@ pub fn run(context: &Context, library: &Library, args: Args) -> Result<ExitCode>
     on_all_cores(graphs.len(), |index| {
         let graph = graphs[index];
         let outcome = check(&engine, &*profile, library, graph, &args);
-        let mut verified = verified.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut verified = lock(&verified);
         verified.graphs += 1;
         match outcome {
             Ok(checked) => {

@@ -1,5 +1,7 @@
 //! Every graph of a split, from the lowest ratio to the highest.
 
+use xla_gym_common::shortened;
+
 use super::{DEFAULT, Figure, Palette, file_name, plural, with_interval};
 use crate::{
     chart::{SortedCurve, SortedPoint, sorted},
@@ -11,7 +13,6 @@ use crate::{
         stats::median,
         summary::comparable,
     },
-    text::shortened,
 };
 
 /// Every graph of a split, for the contestants `wanted`, or for the best of each kind.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xla_gym_common::shortened;
+
 use super::{DEFAULT, Figure, Names, Palette, file_name, means, plural, with_interval};
 use crate::{
     chart::{Line, LineChart, LinePoint, Spread},
@@ -10,7 +12,6 @@ use crate::{
         Header, Kind, Progress, SummaryRow, csv,
         curves::{Curve, WINDOWS, curves},
     },
-    text::shortened,
 };
 
 /// Ratios of a split over budgets; nothing if there are not two budgets to compare.

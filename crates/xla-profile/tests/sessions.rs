@@ -1,4 +1,4 @@
-//! Sessions on real XLA.
+//! The engine on real XLA: sessions, what kills them, and what they say of a program.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use xla_gym_engine::{
     Death, Engine, EngineConfig, EngineError, PassFailure, Session, Source,
-    protocol::{Form, Observe, PassId},
+    protocol::{Finish, Form, Observe, PassId},
 };
 use xla_gym_xla_profile::{INLINED, OPERATIONS, engine_config};
 
@@ -453,7 +453,7 @@ fn a_pass_that_starts_threads_does_not_keep_a_session_from_being_copied() {
     let mut copy = session.fork().unwrap();
     assert_eq!(copy.fingerprint().unwrap(), session.fingerprint().unwrap());
     assert!(copy.apply(fold, Observe::NOTHING).is_ok());
-    assert!(session.scratch().unwrap().compile(&[]).is_ok());
+    assert!(session.scratch().unwrap().compile(&Finish::default()).is_ok());
     session.kill_worker();
     assert!(session.apply(engine.pass("dce").unwrap(), Observe::NOTHING).is_ok());
 }

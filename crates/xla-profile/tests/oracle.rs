@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use xla_gym_engine::{Engine, EngineConfig, EngineError, Session, Source, protocol::Form};
+use xla_gym_engine::{
+    Engine, EngineConfig, EngineError, Session, Source,
+    protocol::{Finish, Form},
+};
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, check};
 use xla_gym_xla_profile::engine_config;
 
@@ -19,8 +22,9 @@ fn program(engine: &Engine, header: &str, body: &str) -> Session {
 }
 
 /// What the pipeline can do without, as far as these programs are concerned.
-fn without() -> Vec<String> {
-    ["algsimp", "cse", "constant_folding", "tree_reduction_rewriter"].map(str::to_owned).to_vec()
+fn without() -> Finish {
+    let disabled = ["algsimp", "cse", "constant_folding", "tree_reduction_rewriter"];
+    Finish { disabled: disabled.map(str::to_owned).to_vec(), ..Finish::default() }
 }
 
 fn compare(engine: &Engine, a: &str, b: &str) -> Report {
@@ -282,7 +286,7 @@ fn terabytes_are_refused_with_a_sentence() {
     let engine = engine();
     let body = "ENTRY e { ROOT p = f32[1000000000000] parameter(0) }";
     let mut session = program(&engine, "", body);
-    match Reference::new(&mut session, Options::default(), &[]) {
+    match Reference::new(&mut session, Options::default(), &Finish::default()) {
         Err(EngineError::Refused { message, .. }) => {
             assert!(message.contains("3725.3 GiB"), "{message}");
         }
@@ -303,7 +307,7 @@ fn a_training_step_is_compared_on_finite_numbers() {
     result.multistep(&passes, Default::default(), |_| {}).unwrap();
     let options = Options { trials: 2, seed: 5, ..Options::default() };
     let reference = Reference::new(&mut start, options, &without()).unwrap();
-    let report = reference.compare(&mut result, &[]).unwrap();
+    let report = reference.compare(&mut result, &Finish::default()).unwrap();
     assert!(report.is_equal(), "{report:?}");
     // Ids past the end, tried because comparisons with the end fell one way, give no numbers.
     assert!(report.compared.finite > 100_000, "{report:?}");
@@ -339,8 +343,9 @@ fn large_outputs_are_compared_in_brief() {
     let mut original =
         program(&engine, "", &sum("a = f32[40000000] add(x, y)  ROOT r = f32[40000000] add(a, x)"));
     let reference = Reference::new(&mut original, options, &without()).unwrap();
-    let compare =
-        |rest: &str| reference.compare(&mut program(&engine, "", &sum(rest)), &[]).unwrap();
+    let compare = |rest: &str| {
+        reference.compare(&mut program(&engine, "", &sum(rest)), &Finish::default()).unwrap()
+    };
     let other = compare("a = f32[40000000] add(x, x)  ROOT r = f32[40000000] add(a, y)");
     assert!(other.is_equal() && !other.higher_precision, "{other:?}");
     assert!(other.notes.iter().any(|note| note.contains("large")), "{other:?}");
