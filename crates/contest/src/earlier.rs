@@ -1,11 +1,15 @@
-//! Outcomes as they were written before stages had names.
+//! Outcomes as they were written before stages had names. There was one compiler, with these.
 
 use serde::Deserialize;
 use xla_gym_report::results::{Kind, Outcome, Outputs, Stage};
 
-use crate::header::{END, KERNELS, LEGAL, ORDER};
+use crate::header::END;
 
-/// Operations: as the program came, after XLA's own order, and after the order in question.
+const ORDER: &str = "order";
+const LEGAL: &str = "legal";
+const KERNELS: &str = "kernels";
+
+/// Of a program as it came, after the compiler's own order, and after the order in question.
 #[derive(Deserialize)]
 struct Counts {
     initial: f64,

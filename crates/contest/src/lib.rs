@@ -2,19 +2,21 @@
 //!
 //! A [`Contestant`] is a trained policy that walks once, a search that a policy guides, or a search
 //! that has learnt nothing. [`Contest::compete`] lets one of them loose on a graph and says what came
-//! of it, beside XLA's own order.
+//! of it, beside the compiler's own order.
 //!
-//! The order ratio comes from the program as emitted. The legal ratio and the kernels come from a
-//! second attempt with the same budget, which begins at the program made legal by XLA's own passes:
-//! operations that legalisation adds later could not be tidied up.
+//! What is counted are the stages of the compiler's profile. The first is the end of the order, which
+//! begins at the program as it came. The further ones, after what the compiler does with the result of
+//! an order, come from a second attempt with the same budget, if the profile has a start that counts as
+//! they do: what the compiler adds later could not be tidied up.
 //!
 //! Invariants: nobody gets more passes than the budget; what is counted is the best state on the way,
 //! and where a trajectory ended is told too; a result counts only if it was run beside the program as
-//! emitted and its outputs were found equal. What XLA's real pipeline refuses, what differs and what
+//! it came and its outputs were found equal. What the compiler refuses, what differs and what
 //! cannot be compared counts as one that removed nothing.
 
 #![forbid(unsafe_code)]
 
+mod attempt;
 mod contest;
 mod contestant;
 mod earlier;
@@ -23,6 +25,6 @@ mod records;
 
 pub use contest::{Contest, ContestError};
 pub use contestant::{Contestant, Way};
-pub use header::{LEGAL, header};
+pub use header::{END, header, is_whole};
 pub use records::{Records, RecordsError};
 pub use xla_gym_proof::{Options, Outputs};

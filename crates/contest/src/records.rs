@@ -5,12 +5,12 @@ use serde_json::Value;
 use thiserror::Error;
 use xla_gym_report::results::{Header, Outcome};
 
-use crate::{earlier::EarlierOutcome, header::header};
+use crate::earlier::EarlierOutcome;
 
 /// What files of outcomes hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
-    /// What the figures are. Files that were written before that was said have XLA's.
+    /// What the figures are.
     pub header: Option<Header>,
     /// The outcomes.
     pub outcomes: Vec<Outcome>,
@@ -44,8 +44,9 @@ struct HeaderLine {
 }
 
 impl Records {
-    /// Adds what is written in a file. The last line may have been cut off by a kill.
-    pub fn add(&mut self, text: &str) -> Result<(), RecordsError> {
+    /// Adds what is written in a file. The last line may have been cut off by a kill. `earlier` are the
+    /// figures of files that were written before that was said.
+    pub fn add(&mut self, text: &str, earlier: &Header) -> Result<(), RecordsError> {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         for (line, text) in (1..).zip(text[..whole].lines()) {
             let wrong = |source| RecordsError::Line { line, source };
@@ -56,9 +57,9 @@ impl Records {
             } else if value.get("stages").is_some() {
                 self.outcomes.push(serde_json::from_str(text).map_err(wrong)?);
             } else {
-                let earlier: EarlierOutcome = serde_json::from_str(text).map_err(wrong)?;
-                self.measured_by(header(), line)?;
-                self.outcomes.push(earlier.into());
+                let outcome: EarlierOutcome = serde_json::from_str(text).map_err(wrong)?;
+                self.measured_by(earlier.clone(), line)?;
+                self.outcomes.push(outcome.into());
             }
         }
         Ok(())

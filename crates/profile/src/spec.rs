@@ -29,7 +29,8 @@ pub struct Spec {
     pub usual_objective: &'static str,
     /// What searches, which run nothing, take for run time: measures with weights.
     pub run_time_guess: Vec<(Measure, f64)>,
-    /// Where results are compared with the compiler's own, in the order in which they are told.
+    /// Where results are compared with the compiler's own, in the order in which they are told. The
+    /// first is the end of an order, before any pipeline.
     pub stages: Vec<Stage>,
     /// Where orders can begin. The first is the program as it came.
     pub starts: Vec<Start>,
@@ -134,6 +135,12 @@ pub struct Stage {
     pub comparison: Comparison,
     /// One sentence for people.
     pub explanation: &'static str,
+    /// What is counted there: `operations`.
+    pub things: &'static str,
+    /// What a table holds that is about it, apart from others; the first one has a title of its own.
+    pub title: &'static str,
+    /// What else a reader must know, at the end of a sentence about it. May be empty.
+    pub note: &'static str,
 }
 
 /// How a result is compared with the compiler's own; above 1 is better.

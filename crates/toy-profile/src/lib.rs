@@ -98,6 +98,9 @@ fn spec() -> Spec {
                 figure: LINES,
                 comparison: Comparison::Reduction,
                 explanation: "lines removed by the order, over those that the toy's own passes remove",
+                things: "lines",
+                title: "orders",
+                note: "",
             },
             Stage {
                 name: "final",
@@ -105,6 +108,9 @@ fn spec() -> Spec {
                 figure: FINAL,
                 comparison: Comparison::Quotient,
                 explanation: "lines of the final program by the toy's own order, over those of the result",
+                things: "lines",
+                title: "final programs",
+                note: "after the whole pipeline",
             },
         ],
         starts: vec![

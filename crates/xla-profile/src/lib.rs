@@ -219,6 +219,9 @@ fn spec() -> Spec {
                 figure: ORDER,
                 comparison: Comparison::Reduction,
                 explanation: "operations removed by the order, over those that XLA's own optimization passes remove",
+                things: "operations",
+                title: "orders",
+                note: "",
             },
             Stage {
                 name: "legal",
@@ -226,6 +229,9 @@ fn spec() -> Spec {
                 figure: LEGAL,
                 comparison: Comparison::Reduction,
                 explanation: "the same just before layout assignment, where the program is legal for the back end",
+                things: "operations",
+                title: "legal programs",
+                note: "",
             },
             Stage {
                 name: "kernels",
@@ -233,6 +239,9 @@ fn spec() -> Spec {
                 figure: KERNELS,
                 comparison: Comparison::Quotient,
                 explanation: "operations of the final program by XLA's own order, over those of the result",
+                things: "kernels",
+                title: "kernels",
+                note: "after the whole pipeline",
             },
         ],
         starts: vec![
