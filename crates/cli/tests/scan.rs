@@ -23,7 +23,7 @@ fn a_dump_folder_gives_its_modules_before_optimisation() {
     home.run(&["data", "scan", "dump"]).expect(0).prints(&[
         "1 programs can be used, 3 files were passed over",
         "module_0002",
-        "not a module before optimisation",
+        "not a program before optimization",
     ]);
 }
 

@@ -105,7 +105,9 @@ fn an_order_is_found_proven_written_down_and_applied() {
     let listed = home.json(&["recipes", "list"]);
     assert!(listed[0]["engine"].as_str().unwrap().starts_with("toy "), "{listed}");
     home.run(&["recipes", "export", "all.jsonl"]).expect(0);
-    home.run(&["optimize", &file, "--objective", "kernels"]).expect(1).says(&["final, work, registers"]);
+    home.run(&["optimize", &file, "--objective", "kernels"])
+        .expect(1)
+        .says(&["final, work, registers"]);
     home.run(&["optimize", &file, "--policy", "general"]).expect(2).says(&["toy"]);
     let front = home.json(&["optimize", &file, "--objective", "final,registers", "--no-store"]);
     assert!(front["front"].is_null() || front["front"].is_array(), "{front}");

@@ -30,7 +30,7 @@ pub fn profile(name: &str) -> Option<Arc<dyn Profile>> {
 pub fn of_file(name: &str) -> &'static str {
     let ending = ending(name);
     let has = |compiler: &&&str| {
-        profile(compiler).is_some_and(|profile| profile.spec().endings.contains(&ending))
+        profile(compiler).is_some_and(|profile| profile.spec().files.endings.contains(&ending))
     };
     NAMES.iter().find(has).unwrap_or(&NAMES[0])
 }
@@ -44,7 +44,7 @@ pub fn ending(name: &str) -> &str {
 /// The endings of files that hold programs of any compiler.
 pub fn endings() -> Vec<&'static str> {
     let profiles = NAMES.iter().filter_map(|name| profile(name));
-    profiles.flat_map(|profile| profile.spec().endings.to_vec()).collect()
+    profiles.flat_map(|profile| profile.spec().files.endings.to_vec()).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! How a contestant comes to an order for a program.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use xla_gym_agents::{
     AgentError, Chooser, EpisodeRequest, Gatherer, Observation, Observer, TrainedPolicy,
@@ -50,10 +50,12 @@ impl Attempt<'_> {
                     error => self.refuse(error),
                 })?;
                 let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(guide);
-                self.search(*method, self.first_orders()?, Some(guide), start)
+                self.search(*method, self.world.first_orders(self.program)?, Some(guide), start)
             }
             Way::Plain(method) => self.search(*method, Vec::new(), None, start),
-            Way::Coreset(method) => self.search(*method, self.first_orders()?, None, start),
+            Way::Coreset(method) => {
+                self.search(*method, self.world.first_orders(self.program)?, None, start)
+            }
             Way::Order(passes) => self.follow(passes, start),
             Way::Default => {
                 let lowest = self.world.baseline(self.program)?.default.primary() as u64;
@@ -64,17 +66,6 @@ impl Attempt<'_> {
 
     fn refuse(&self, why: impl ToString) -> ContestError {
         ContestError::Policy { name: self.contestant.name.clone(), why: why.to_string() }
-    }
-
-    /// Orders that did well on other programs, as far as this version of the compiler has their passes.
-    fn first_orders(&self) -> Result<Vec<Vec<PassId>>, ContestError> {
-        let engine = self.world.engine();
-        let state = self.world.emitted_state(self.program)?;
-        let named = engine.name_opcodes(state.opcodes.clone());
-        let opcodes: HashSet<String> = named.map(|(name, _)| name).collect();
-        let orders = self.world.profile().first_orders(&|name| opcodes.contains(name));
-        let known = |order: &Vec<String>| engine.passes(order.iter().map(String::as_str)).ok();
-        Ok(orders.iter().filter_map(known).collect())
     }
 
     /// A policy walks once.

@@ -14,7 +14,7 @@ use xla_gym_engine::{
     protocol::{Fingerprint, PassId},
 };
 use xla_gym_env::{CacheConfig, EnvError, Profile, Walk, World, WorldConfig};
-use xla_gym_profile::{self as profile, Baseline, Comparison, Figures, Spec};
+use xla_gym_profile::{self as profile, Baseline, Comparison, Figures, Spec, Start, StartPasses};
 use xla_gym_proof::{Options, Outputs, Pipeline, Proof, Prover};
 use xla_gym_report::results::{Header, Outcome, Stage};
 
@@ -34,7 +34,7 @@ pub enum ContestError {
     #[error(transparent)]
     Benchmark(#[from] BenchmarkError),
     /// A policy knows passes that this compiler does not have.
-    #[error("the policy {name} does not fit this compiler: {why}")]
+    #[error("the policy {name} does not fit: {why}")]
     Policy {
         /// Which one.
         name: String,
@@ -46,7 +46,7 @@ pub enum ContestError {
 /// The pass to blame is looked for only if that should take no longer than this.
 const CHEAP_SECONDS: f64 = 30.0;
 
-/// What comes of a state by what follows an order; why not, if the compiler refuses.
+/// What comes of a state after the pipeline; why nothing, if that refuses.
 type Finished = Result<Figures, String>;
 
 /// Programs on which contestants meet. What one of them learns about passes saves time for the
@@ -90,6 +90,12 @@ impl Contest {
         header(self.profile.spec())
     }
 
+    /// Whether an outcome says what comes of it after the pipeline.
+    pub fn went_through(&self, outcome: &Outcome) -> bool {
+        let later = further(self.profile.spec()).next();
+        later.is_none_or(|stage| outcome.stage(stage.name).is_some())
+    }
+
     /// Lets go of what is kept of a program only to compare results on it.
     pub fn leave(&self, program: usize) {
         if let Some(prover) = &self.prover {
@@ -112,15 +118,15 @@ impl Contest {
         self.programs.programs[program].name()
     }
 
-    /// Lets a contestant loose on a program. `whole`: whether its result also goes through what the
-    /// compiler does after an order, so that there is something to say at all stages and not only at
-    /// the first.
+    /// Lets a contestant loose on a program. `pipeline`: whether its result also goes through the
+    /// compiler's real pipeline, so that there is something to say at all stages and not only at the
+    /// first.
     pub fn compete(
         &self,
         program: usize,
         contestant: &Contestant,
         budget: u64,
-        whole: bool,
+        pipeline: bool,
     ) -> Result<Outcome, ContestError> {
         if let Some(policy) = contestant.policy() {
             let refuse = |why| ContestError::Policy { name: contestant.name.clone(), why };
@@ -148,7 +154,7 @@ impl Contest {
             ..Outcome::default()
         };
         self.add_first(&attempt, &found, &mut outcome)?;
-        if whole {
+        if pipeline {
             self.add_further(&attempt, &found, &mut outcome)?;
         }
         Ok(outcome)
@@ -207,10 +213,10 @@ impl Contest {
         Ok(())
     }
 
-    /// What counts at the other stages, after what follows an order. The contestant tries again there,
-    /// with the same budget, if the profile has a start that counts as they do; otherwise its first
-    /// order goes on. Where the compiler refuses, or outputs are not found equal, the result counts as
-    /// one that removed nothing.
+    /// What counts at the other stages, after the pipeline. The contestant tries again for them, with
+    /// the same budget, after what the pipeline does in any case, if the profile has such a start;
+    /// otherwise its first order goes on. Where the compiler refuses, or outputs are not found equal,
+    /// the result counts as if nothing had been done.
     fn add_further(
         &self,
         attempt: &Attempt<'_>,
@@ -221,7 +227,9 @@ impl Contest {
         let baseline = world.baseline(program)?;
         let spec = world.profile().spec();
         let further: Vec<&profile::Stage> = further(spec).collect();
-        let Some(next) = further.first() else { return Ok(()) };
+        if further.is_empty() {
+            return Ok(());
+        }
         let stages = |result: &Figures| -> Vec<Stage> {
             let each =
                 |stage: &&profile::Stage| measured(stage, &baseline, result.get(stage.figure));
@@ -235,7 +243,8 @@ impl Contest {
             outcome.stages.extend(stages);
             return Ok(());
         }
-        let start = spec.starts.iter().position(|start| start.counts_as == next.figure);
+        let prepared = |start: &Start| start.passes == StartPasses::AsPipeline;
+        let start = spec.starts.iter().position(prepared);
         let again = start.map(|start| attempt.from(start)).transpose()?;
         let found = again.as_ref().unwrap_or(first);
         let from = Walk::begin_at(world, program, start.unwrap_or(0))?;
@@ -268,7 +277,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Sends the program where a walk stands through what follows an order.
+    /// Sends the program where a walk stands through the pipeline, unless it is known what comes of it.
     fn finish(&self, walk: &mut Walk) -> Result<Finished, ContestError> {
         let key = (walk.benchmark(), walk.state().id);
         if let Some(known) = lock(&self.finished).get(&key) {

@@ -31,9 +31,9 @@ pub enum Way {
     Plain(Method),
     /// A search that begins with orders that did well on training graphs.
     Coreset(Method),
-    /// The same passes on every program, in this order; the best state on the way counts.
+    /// The same passes on every graph, in this order; the best state on the way counts.
     Order(Vec<String>),
-    /// The compiler's own order: what everything is measured by.
+    /// The compiler's own optimization passes in their order: what everything is measured by.
     Default,
 }
 

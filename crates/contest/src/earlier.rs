@@ -1,15 +1,16 @@
-//! Outcomes as they were written before stages had names. There was one compiler, with these.
+//! Outcomes as they were written before stages had names.
 
 use serde::Deserialize;
 use xla_gym_report::results::{Kind, Outcome, Outputs, Stage};
 
 use crate::header::END;
 
+/// The stages of that time; such files are of the one compiler that there was.
 const ORDER: &str = "order";
 const LEGAL: &str = "legal";
 const KERNELS: &str = "kernels";
 
-/// Of a program as it came, after the compiler's own order, and after the order in question.
+/// Operations: as the program came, after XLA's own order, and after the order in question.
 #[derive(Deserialize)]
 struct Counts {
     initial: f64,

@@ -1,17 +1,17 @@
-//! What the figures of outcomes are, in the words of a compiler's profile.
+//! What the figures of outcomes are, in words.
 
-use xla_gym_profile::{self as profile, Comparison, Spec};
+use xla_gym_profile::{Comparison, Spec, Stage};
 use xla_gym_report::{
     Baseline,
-    results::{Header, Outcome, Ratio, StageInfo},
+    results::{Header, Ratio, StageInfo},
 };
 
-/// The stage at the end of the trajectory; all others are those of the profile.
+/// The end of the trajectory, beside the best state on the way.
 pub const END: &str = "end";
 
-/// What the figures of outcomes on a compiler are.
+/// What the figures of outcomes are, for a compiler.
 pub fn header(spec: &Spec) -> Header {
-    let info = |stage: &profile::Stage| StageInfo {
+    let info = |stage: &Stage| StageInfo {
         name: stage.name.to_owned(),
         label: stage.name.to_owned(),
         title: stage.title.to_owned(),
@@ -24,23 +24,14 @@ pub fn header(spec: &Spec) -> Header {
         note: stage.note.to_owned(),
     };
     let mut stages: Vec<StageInfo> = spec.stages.iter().map(info).collect();
-    if let Some(first) = stages.first_mut() {
-        first.title = "at the best state on the way".to_owned();
-        let end = StageInfo {
-            name: END.to_owned(),
-            label: "at end".to_owned(),
-            title: "at the end of the trajectory".to_owned(),
-            with_interval: false,
-            ..first.clone()
-        };
-        stages.insert(1, end);
-    }
-    let words = spec.words;
-    Header { baseline: Baseline::new(words.baseline_short, words.baseline), stages }
-}
-
-/// Whether an outcome says something at every stage. Not everybody has a trajectory that ends.
-pub fn is_whole(outcome: &Outcome, header: &Header) -> bool {
-    let needed = header.stages.iter().filter(|stage| stage.name != END);
-    needed.into_iter().all(|stage| outcome.stage(&stage.name).is_some())
+    let end = StageInfo {
+        name: END.to_owned(),
+        label: "at end".to_owned(),
+        title: "at the end of the trajectory".to_owned(),
+        with_interval: false,
+        note: String::new(),
+        ..stages[0].clone()
+    };
+    stages.insert(1, end);
+    Header { baseline: Baseline::new(spec.words.baseline_short, spec.words.baseline), stages }
 }

@@ -4,14 +4,13 @@
 //! that has learnt nothing. [`Contest::compete`] lets one of them loose on a graph and says what came
 //! of it, beside the compiler's own order.
 //!
-//! What is counted are the stages of the compiler's profile. The first is the end of the order, which
-//! begins at the program as it came. The further ones, after what the compiler does with the result of
-//! an order, come from a second attempt with the same budget, if the profile has a start that counts as
-//! they do: what the compiler adds later could not be tidied up.
+//! The first stage of a compiler's profile comes from the program as it came. The others come from a
+//! second attempt with the same budget, which begins after what the compiler's pipeline does in any case:
+//! what that adds later could not be tidied up.
 //!
 //! Invariants: nobody gets more passes than the budget; what is counted is the best state on the way,
 //! and where a trajectory ended is told too; a result counts only if it was run beside the program as
-//! it came and its outputs were found equal. What the compiler refuses, what differs and what
+//! emitted and its outputs were found equal. What the compiler's pipeline refuses, what differs and what
 //! cannot be compared counts as one that removed nothing.
 
 #![forbid(unsafe_code)]
@@ -25,6 +24,6 @@ mod records;
 
 pub use contest::{Contest, ContestError};
 pub use contestant::{Contestant, Way};
-pub use header::{END, header, is_whole};
+pub use header::{END, header};
 pub use records::{Records, RecordsError};
 pub use xla_gym_proof::{Options, Outputs};

@@ -10,7 +10,7 @@ use crate::earlier::EarlierOutcome;
 /// What files of outcomes hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
-    /// What the figures are.
+    /// What the figures are. Files that were written before that was said have XLA's.
     pub header: Option<Header>,
     /// The outcomes.
     pub outcomes: Vec<Outcome>,
@@ -44,8 +44,8 @@ struct HeaderLine {
 }
 
 impl Records {
-    /// Adds what is written in a file. The last line may have been cut off by a kill. `earlier` are the
-    /// figures of files that were written before that was said.
+    /// Adds what is written in a file. The last line may have been cut off by a kill. `earlier` is how
+    /// outcomes are measured that were written before files said so.
     pub fn add(&mut self, text: &str, earlier: &Header) -> Result<(), RecordsError> {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         for (line, text) in (1..).zip(text[..whole].lines()) {

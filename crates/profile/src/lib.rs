@@ -23,8 +23,9 @@ pub use profile::{Commands, Profile};
 pub use ratio::Ratio;
 pub use score::{Score, StageScore, score, start_session};
 pub use shell::quoted;
+pub use xla_gym_data::Files;
 pub use xla_gym_engine::protocol::Finish;
 
 pub use spec::{
-    Comparison, FigureSpec, Kind, Measure, Source, Spec, Stage, Start, StartPasses, Words,
+    Comparison, FigureSpec, Inlining, Kind, Measure, Source, Spec, Stage, Start, StartPasses, Words,
 };

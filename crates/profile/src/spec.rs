@@ -1,6 +1,7 @@
 //! A compiler's profile, as far as it is data.
 
 use serde::{Deserialize, Serialize};
+use xla_gym_data::Files;
 use xla_gym_engine::{
     Engine, EngineError,
     protocol::{Finish, PassId},
@@ -40,14 +41,25 @@ pub struct Spec {
     pub instead: Finish,
     /// Passes that tidy up after others; tried at the end of an order.
     pub cleaning: &'static [&'static str],
+    /// Passes that inline functions, if there are such.
+    pub inlining: Option<Inlining>,
     /// Costs whose weighted sum is an agent's potential (FLOPs, say), if it does not say which.
     pub work: &'static [(&'static str, f64)],
     /// The policy that guides searches if nobody says which.
     pub usual_policy: Option<&'static str>,
-    /// Endings of files that hold its programs, without the dot.
-    pub endings: &'static [&'static str],
+    /// Which files hold its programs.
+    pub files: Files,
     /// The data sets made for this compiler.
     pub data_sets: &'static [&'static str],
+}
+
+/// Passes that inline functions. Copying one that is called more than once cannot be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inlining {
+    /// Copies functions that are called more than once.
+    pub copies: &'static str,
+    /// Moves those that are called once.
+    pub moves: &'static str,
 }
 
 /// How a compiler is spoken of.
@@ -127,20 +139,18 @@ impl Measure {
 pub struct Stage {
     /// Its name: `order`.
     pub name: &'static str,
-    /// For tables: `order ratio`.
-    pub label: &'static str,
+    /// For headings: `at the best state on the way`.
+    pub title: &'static str,
+    /// What is counted there, in the plural: `operations`.
+    pub things: &'static str,
+    /// What else is to be said in a heading. May be empty.
+    pub note: &'static str,
     /// What is compared there.
     pub figure: Figure,
     /// How.
     pub comparison: Comparison,
     /// One sentence for people.
     pub explanation: &'static str,
-    /// What is counted there: `operations`.
-    pub things: &'static str,
-    /// What a table holds that is about it, apart from others; the first one has a title of its own.
-    pub title: &'static str,
-    /// What else a reader must know, at the end of a sentence about it. May be empty.
-    pub note: &'static str,
 }
 
 /// How a result is compared with the compiler's own; above 1 is better.

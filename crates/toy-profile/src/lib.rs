@@ -7,8 +7,8 @@
 
 use xla_gym_engine::protocol::PipelinePass;
 use xla_gym_profile::{
-    Commands, Comparison, Figure, FigureSpec, Finish, Measure, Profile, Source, Spec, Stage, Start,
-    StartPasses, Words, quoted,
+    Commands, Comparison, Figure, FigureSpec, Files, Finish, Measure, Profile, Source, Spec, Stage,
+    Start, StartPasses, Words, quoted,
 };
 
 /// Passes of the toy's pipeline that it can do without; `lower` it cannot.
@@ -94,23 +94,21 @@ fn spec() -> Spec {
         stages: vec![
             Stage {
                 name: "order",
-                label: "order ratio",
+                title: "at the best state on the way",
+                things: "lines",
+                note: "",
                 figure: LINES,
                 comparison: Comparison::Reduction,
                 explanation: "lines removed by the order, over those that the toy's own passes remove",
-                things: "lines",
-                title: "orders",
-                note: "",
             },
             Stage {
                 name: "final",
-                label: "final lines",
+                title: "final lines",
+                things: "lines",
+                note: "after the whole pipeline",
                 figure: FINAL,
                 comparison: Comparison::Quotient,
                 explanation: "lines of the final program by the toy's own order, over those of the result",
-                things: "lines",
-                title: "final programs",
-                note: "after the whole pipeline",
             },
         ],
         starts: vec![
@@ -130,9 +128,10 @@ fn spec() -> Spec {
         usual: Finish::default(),
         instead: Finish { pipeline: 0, disabled: REMOVABLE.map(str::to_owned).to_vec() },
         cleaning: &["copy-elim", "dead"],
+        inlining: None,
         work: &[("work", 1.0)],
         usual_policy: None,
-        endings: &["toy"],
+        files: Files { endings: &["toy"], dump_marker: None },
         data_sets: &[],
     }
 }

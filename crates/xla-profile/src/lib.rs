@@ -24,8 +24,8 @@ use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 
 use xla_gym_engine::{Engine, EngineConfig, EngineError, protocol::PipelinePass};
 use xla_gym_profile::{
-    Baseline, Commands, Comparison, Figure, FigureSpec, Figures, Finish, Measure, Profile, Source,
-    Spec, Stage, Start, StartPasses, Words,
+    Baseline, Commands, Comparison, Figure, FigureSpec, Figures, Files, Finish, Inlining, Measure,
+    Profile, Source, Spec, Stage, Start, StartPasses, Words,
 };
 
 pub use coreset::{Coreset, Covering, coreset, for_convolutions};
@@ -215,33 +215,30 @@ fn spec() -> Spec {
         stages: vec![
             Stage {
                 name: "order",
-                label: "order ratio",
+                title: "at the best state on the way",
+                things: "operations",
+                note: "",
                 figure: ORDER,
                 comparison: Comparison::Reduction,
                 explanation: "operations removed by the order, over those that XLA's own optimization passes remove",
-                things: "operations",
-                title: "orders",
-                note: "",
             },
             Stage {
                 name: "legal",
-                label: "legal ratio",
+                title: "legal programs",
+                things: "operations",
+                note: "",
                 figure: LEGAL,
                 comparison: Comparison::Reduction,
                 explanation: "the same just before layout assignment, where the program is legal for the back end",
-                things: "operations",
-                title: "legal programs",
-                note: "",
             },
             Stage {
                 name: "kernels",
-                label: "kernels",
+                title: "kernels",
+                things: "kernels",
+                note: "after the whole pipeline",
                 figure: KERNELS,
                 comparison: Comparison::Quotient,
                 explanation: "operations of the final program by XLA's own order, over those of the result",
-                things: "kernels",
-                title: "kernels",
-                note: "after the whole pipeline",
             },
         ],
         starts: vec![
@@ -267,9 +264,13 @@ fn spec() -> Spec {
         usual: Finish::default(),
         instead: Finish { pipeline: 0, disabled: optional() },
         cleaning: &["algsimp", "constant_folding", "cse", "dce"],
+        inlining: Some(Inlining { copies: "call-inliner", moves: "call-inliner:single-call-site" }),
         work: &[("flops", 1.0), ("transcendentals", 2.0)],
         usual_policy: Some("general"),
-        endings: &["hlo", "txt", "pb", "mlir", "mlirbc", "bc"],
+        files: Files {
+            endings: &["hlo", "txt", "pb", "mlir", "mlirbc", "bc"],
+            dump_marker: Some("before_optimizations"),
+        },
         data_sets: &["hlo-v1", "hlo-full-v1"],
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,8 +13,8 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
-use xla_gym_common::{on_all_cores, plain};
-use xla_gym_contest::{Contest, Contestant, LEGAL, Options, Outputs, Records, Way, header};
+use xla_gym_common::{lock, on_all_cores, plain};
+use xla_gym_contest::{Contest, Contestant, Options, Outputs, Records, Way, header};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_env::CacheConfig;
 use xla_gym_report::results::{Outcome, summary, summary_text};
@@ -78,9 +78,9 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "0,1,2")]
     seeds: Vec<u64>,
 
-    /// Do not send results through XLA's real pipeline, which takes most of the time.
-    #[arg(long)]
-    no_legal: bool,
+    /// Do not send results through the compiler's real pipeline, which takes most of the time.
+    #[arg(long, alias = "no-legal")]
+    no_pipeline: bool,
 
     /// On how many kinds of inputs at least results are run and compared.
     #[arg(long, default_value_t = Options::default().trials,
@@ -104,28 +104,28 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
     signal_hook::flag::register(SIGINT, stop.clone())?;
-    let contestants = contestants(&args)?;
-    let mut programs = Benchmarks::find(&args.benchmarks)?;
+    let profile = context.profile_of(&args.benchmarks);
+    let contestants = contestants(&args, profile.spec().engine)?;
+    let mut programs = Benchmarks::find_files(&args.benchmarks, &profile.spec().files)?;
     let mut seen = HashSet::new();
     programs.programs.retain(|program| seen.insert(program.name()));
     programs.programs.retain(|program| match program {
-        Benchmark::Graph(graph) => {
-            graph.counts.instructions <= args.largest && graph.default.is_ok()
-        }
+        Benchmark::Graph(graph) => graph.size() <= args.largest && graph.default.is_ok(),
         _ => true,
     });
     programs.programs = programs.programs.into_iter().step_by(args.every.max(1)).collect();
     let cache = CacheConfig { disk: args.cache.clone(), ..CacheConfig::default() };
     let check = (!args.no_check).then(|| Options { trials: args.trials, ..Options::default() });
-    let contest = Contest::new(context.engine_config()?, programs, cache, check);
-    let header = header();
+    let contest =
+        Contest::new(profile.clone(), context.engine_config(&*profile)?, programs, cache, check);
+    let header = contest.header();
     let mut records = Records { header: Some(header.clone()), ..Records::default() };
     if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
-        add_records(&mut records, path)?;
+        add_records(context, &mut records, path)?;
     }
     let mut outcomes = records.outcomes;
-    // What lacks a legal ratio or a check that is wanted now is done again.
-    outcomes.retain(|outcome| args.no_legal || outcome.stage(LEGAL).is_some());
+    // What lacks a stage or a check that is wanted now is done again.
+    outcomes.retain(|outcome| args.no_pipeline || contest.went_through(outcome));
     outcomes.retain(|outcome| {
         args.no_check || outcome.verdicts().all(|(_, outputs)| *outputs != Outputs::Unchecked)
     });
@@ -157,7 +157,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                     continue;
                 }
                 // A graph that cannot be done does not end the others.
-                let outcome = match contest.compete(graph, contestant, budget, !args.no_legal) {
+                let outcome = match contest.compete(graph, contestant, budget, !args.no_pipeline) {
                     Ok(outcome) => outcome,
                     Err(error) => {
                         let name = contest.name(graph);
@@ -239,19 +239,21 @@ fn key(outcome: &Outcome) -> Key {
 }
 
 /// Reads outcomes that were written before.
-pub fn add_records(records: &mut Records, path: &Path) -> Result<()> {
+pub fn add_records(context: &Context, records: &mut Records, path: &Path) -> Result<()> {
     let named = || path.display().to_string();
-    records.add(&rows::text(path)?).with_context(named)
+    // Files of old are of the compiler that there was first.
+    let earlier = header(context.usual_profile().spec());
+    records.add(&rows::text(path)?, &earlier).with_context(named)
 }
 
-fn contestants(args: &Args) -> Result<Vec<Contestant>> {
+fn contestants(args: &Args, engine: &str) -> Result<Vec<Contestant>> {
     let mut all = Vec::new();
     for policy in &args.policies {
         let (name, path) = match policy.split_once('=') {
             Some((name, path)) => (Some(name.to_owned()), path),
             None => (None, policy.as_str()),
         };
-        let policy = Arc::new(TrainedPolicy::find(path)?);
+        let policy = Arc::new(TrainedPolicy::find(path, engine)?);
         let name = name.unwrap_or_else(|| policy.card.name.clone());
         let seed = policy.card.seed;
         for guide in &args.guided {

@@ -39,7 +39,7 @@ pub fn world_with(
         cache: CacheConfig { disk: cache, ..CacheConfig::default() },
     };
     progress.doing("reading the program");
-    let found = Benchmarks::find([file])?;
+    let found = Benchmarks::find_files([file], &config.profile.spec().files)?;
     if found.programs.len() != 1 {
         return Err(anyhow!("{file} stands for {} programs; name one", found.programs.len()));
     }

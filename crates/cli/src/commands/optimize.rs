@@ -163,7 +163,7 @@ fn guide(name: Option<&str>, world: &World) -> Result<Option<Arc<dyn Policy>>> {
             None => return Ok(None),
         },
     };
-    let guide = TrainedPolicy::find(name)?.guide(world)?;
+    let guide = TrainedPolicy::find(name, world.profile().spec().engine)?.guide(world)?;
     Ok(Some(Arc::new(guide)))
 }
 

@@ -34,10 +34,10 @@ pub struct Args {
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let mut records = Records::default();
     for path in &args.outcomes {
-        add_records(&mut records, path)?;
+        add_records(context, &mut records, path)?;
     }
     // Without outcomes there are at most the ratios of training runs.
-    let header = records.header.unwrap_or_else(header);
+    let header = records.header.unwrap_or_else(|| header(context.usual_profile().spec()));
     let mut progress: Vec<Progress> = Vec::new();
     for path in &args.runs {
         let path = if path.is_dir() { path.join("progress.jsonl") } else { path.clone() };

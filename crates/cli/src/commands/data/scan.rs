@@ -1,6 +1,6 @@
 //! `xla-gym data scan`
 
-use std::{collections::BTreeMap, path::Path, process::ExitCode};
+use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -46,10 +46,9 @@ struct Program {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let found = Benchmarks::find(&args.what)?;
-    let first = found.programs.first().map(Benchmark::name).unwrap_or_default();
-    let profile = context.profile(&first);
-    let engine = context.engine(Path::new(&first))?;
+    let profile = context.profile_of(&args.what);
+    let found = Benchmarks::find_files(&args.what, &profile.spec().files)?;
+    let engine = Engine::start(context.engine_config(&*profile)?)?;
     let progress = context.progress();
     progress.doing("reading");
     progress.counting(found.programs.len() as u64, "programs");
