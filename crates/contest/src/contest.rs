@@ -1,7 +1,7 @@
 //! One contestant, one graph.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Arc, Mutex},
     time::Instant,
 };
@@ -153,8 +153,7 @@ impl Contest {
         let stage = |name: &str, result| Stage::new(name, initial, default, result);
         let passes = Some(names(&world, &found.passes));
         let outputs = Some(Outputs::Unchecked);
-        let mut stages =
-            vec![Stage { outputs, passes, ..stage(self.first(), found.best as f64) }];
+        let mut stages = vec![Stage { outputs, passes, ..stage(self.first(), found.best as f64) }];
         stages.extend(found.end.as_ref().map(|(end, _)| stage(END, *end as f64)));
         let mut outcome = Outcome {
             graph: self.name(graph),
@@ -263,10 +262,10 @@ impl Contest {
             Way::Guided(policy, method) => {
                 let guide = policy.guide(world).map_err(|error| refuse(contestant, &error))?;
                 let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(guide);
-                search(*method, first_orders(world, graph)?, Some(guide))
+                search(*method, world.first_orders(graph)?, Some(guide))
             }
             Way::Plain(method) => search(*method, Vec::new(), None),
-            Way::Coreset(method) => search(*method, first_orders(world, graph)?, None),
+            Way::Coreset(method) => search(*method, world.first_orders(graph)?, None),
             Way::Order(passes) => follow(world, graph, passes, budget, start),
             Way::Default => {
                 let best = world.baseline(graph)?.default.primary() as u64;
@@ -414,16 +413,6 @@ fn along(
     Ok(walk)
 }
 
-/// Orders that did well on other programs.
-fn first_orders(world: &Arc<World>, graph: usize) -> Result<Vec<Vec<PassId>>, ContestError> {
-    let state = world.emitted_state(graph)?;
-    let opcodes: HashSet<String> =
-        world.engine().name_opcodes(state.opcodes.clone()).map(|(name, _)| name).collect();
-    let orders = world.profile().first_orders(&|name| opcodes.contains(name));
-    let known = |order: &Vec<String>| world.engine().passes(order.iter().map(String::as_str)).ok();
-    Ok(orders.iter().filter_map(known).collect())
-}
-
 fn refuse(contestant: &Contestant, why: &AgentError) -> ContestError {
     ContestError::Policy { name: contestant.name.clone(), why: why.to_string() }
 }
@@ -454,8 +443,7 @@ fn walk(
         return Err(refuse("what it should see has another length with this budget"));
     }
     let gatherer = Gatherer { world: world.clone(), config, observer, mask: true };
-    let request =
-        EpisodeRequest { benchmark: graph, start, seed: contestant.seed, stream: 0 };
+    let request = EpisodeRequest { benchmark: graph, start, seed: contestant.seed, stream: 0 };
     let chooser = match contestant.way {
         Way::Luck(_) => Chooser::Random,
         _ => Chooser::Greedy(&policy.network),

@@ -216,9 +216,8 @@ fn in_path(path: &Path, files: &Files) -> Result<Benchmarks, BenchmarkError> {
             skipped: Vec::new(),
         });
     }
-    let found =
-        find_programs(path, files)
-            .map_err(|error| SourceError::Read { path: path.to_owned(), error })?;
+    let found = find_programs(path, files)
+        .map_err(|error| SourceError::Read { path: path.to_owned(), error })?;
     Ok(Benchmarks {
         programs: found.programs.into_iter().map(Benchmark::File).collect(),
         skipped: found

@@ -26,7 +26,8 @@ pub struct Files {
 
 impl Files {
     fn is_program(&self, name: &str) -> bool {
-        let ends = |ending: &&str| name.strip_suffix(*ending).is_some_and(|stem| stem.ends_with('.'));
+        let ends =
+            |ending: &&str| name.strip_suffix(*ending).is_some_and(|stem| stem.ends_with('.'));
         self.endings.is_empty() || self.endings.iter().any(ends)
     }
 }
@@ -56,7 +57,11 @@ pub fn find_programs(path: &Path, files: &Files) -> io::Result<Found> {
             found.skipped.push((file, "not a program before optimization"));
         } else {
             // One program may be dumped in several forms; the first that comes is enough.
-            let module = plain.split(files.dump_marker.unwrap_or("\0")).next().unwrap_or_default().to_owned();
+            let module = plain
+                .split(files.dump_marker.unwrap_or("\0"))
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             if is_dump && modules.contains(&module) {
                 found.skipped.push((file, "the same module in another form"));
                 continue;

@@ -1,7 +1,7 @@
 //! What all environments of a process share.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     sync::{Arc, Mutex},
 };
 
@@ -303,6 +303,17 @@ impl World {
     ) -> Result<Figures, EngineError> {
         let spec = self.profile.spec();
         Ok(finish(session, &spec.instead)?.figures(spec, primary))
+    }
+
+    /// Orders that did well on other programs, the best first. Those that this version of the compiler
+    /// does not know are left out.
+    pub fn first_orders(&self, benchmark: usize) -> Result<Vec<Vec<PassId>>, EnvError> {
+        let state = self.emitted_state(benchmark)?;
+        let named = self.engine.name_opcodes(state.opcodes.clone());
+        let opcodes: HashSet<String> = named.map(|(name, _)| name).collect();
+        let orders = self.profile.first_orders(&|name| opcodes.contains(name));
+        let known = |order: &Vec<String>| self.engine.passes(order.iter().map(String::as_str)).ok();
+        Ok(orders.iter().filter_map(known).collect())
     }
 
     /// The passes that lead from a benchmark as it came to a start of the profile.

@@ -41,11 +41,8 @@ pub fn all() -> Result<Vec<(String, PathBuf)>> {
 
 /// XLA, with nothing remembered from earlier runs and a limit that suits an experiment.
 pub fn engine(pass_seconds: u64) -> Result<Engine> {
-    let limits = Limits {
-        pass_millis: pass_seconds * 1000,
-        request_millis: 120_000,
-        memory_bytes: 6 << 30,
-    };
+    let limits =
+        Limits { pass_millis: pass_seconds * 1000, request_millis: 120_000, memory_bytes: 6 << 30 };
     Ok(Engine::start(EngineConfig { limits, ..fresh()? })?)
 }
 

@@ -143,8 +143,8 @@ fn measure(engine: &Engine, library: &Library, graph: &Graph, args: &Args) -> Re
         if let Some(value) = ratio(before, after, replaced.counts[MIDDLE].primary()) {
             legal = better(legal, value);
         }
-        let value = default.counts[END].primary() as f64
-            / replaced.counts[END].primary().max(1) as f64;
+        let value =
+            default.counts[END].primary() as f64 / replaced.counts[END].primary().max(1) as f64;
         kernels = better(kernels, value);
     }
     Ok(Row {

@@ -10,7 +10,10 @@ use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 use xla_gym_common::on_all_cores;
 use xla_gym_data::{Baseline, Candidate, Graph, Shingles, Side, Split, assign, unpack};
-use xla_gym_engine::{Engine, EngineError, Session, Source, protocol::{Metric, Observe}};
+use xla_gym_engine::{
+    Engine, EngineError, Session, Source,
+    protocol::{Metric, Observe},
+};
 use xla_gym_profile::{Finish, apply_all, finish};
 
 use crate::graphs::{self, END, MIDDLE};

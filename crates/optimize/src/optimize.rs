@@ -198,12 +198,7 @@ impl Run<'_> {
             first.push(judge.own_order.clone());
         }
         if task.coreset {
-            let opcodes = judge.opcodes()?;
-            let orders = judge.world.profile().first_orders(&|name| opcodes.contains(name));
-            // With another version of the compiler there may be passes that are not there.
-            first.extend(orders.iter().filter_map(|order| {
-                judge.world.engine().passes(order.iter().map(String::as_str)).ok()
-            }));
+            first.extend(judge.world.first_orders(judge.benchmark)?);
         }
         if !self.clock.is_limited() {
             first.push(judge.own_order.clone());

@@ -1,7 +1,7 @@
 //! Passes to run, and passes to leave out: what a recipe comes down to.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
@@ -178,13 +178,6 @@ impl Judge {
     pub fn emitted_instructions(&self) -> Result<u64, OptimizeError> {
         let state = self.world.emitted_state(self.benchmark)?;
         Ok(self.world.places().size(&state))
-    }
-
-    /// The opcodes that occur in the program.
-    pub fn opcodes(&self) -> Result<HashSet<String>, OptimizeError> {
-        let start = self.world.emitted_state(self.benchmark)?;
-        let named = self.world.engine().name_opcodes(start.opcodes.clone());
-        Ok(named.map(|(name, _)| name).collect())
     }
 
     /// Bytes that a run takes by default.

@@ -27,5 +27,5 @@ pub use xla_gym_data::Files;
 pub use xla_gym_engine::protocol::Finish;
 
 pub use spec::{
-    Comparison, FigureSpec, Kind, Measure, Source, Spec, Stage, Start, StartPasses, Words,
+    Comparison, FigureSpec, Inlining, Kind, Measure, Source, Spec, Stage, Start, StartPasses, Words,
 };

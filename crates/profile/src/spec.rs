@@ -40,6 +40,8 @@ pub struct Spec {
     pub instead: Finish,
     /// Passes that tidy up after others; tried at the end of an order.
     pub cleaning: &'static [&'static str],
+    /// Passes that inline functions, if there are such.
+    pub inlining: Option<Inlining>,
     /// Costs whose weighted sum is an agent's potential (FLOPs, say), if it does not say which.
     pub work: &'static [(&'static str, f64)],
     /// The policy that guides searches if nobody says which.
@@ -48,6 +50,15 @@ pub struct Spec {
     pub files: Files,
     /// The data sets made for this compiler.
     pub data_sets: &'static [&'static str],
+}
+
+/// Passes that inline functions. Copying one that is called more than once cannot be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inlining {
+    /// Copies functions that are called more than once.
+    pub copies: &'static str,
+    /// Moves those that are called once.
+    pub moves: &'static str,
 }
 
 /// How a compiler is spoken of.

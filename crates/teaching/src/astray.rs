@@ -58,17 +58,20 @@ pub(crate) fn go_astray(
 mod tests {
     use xla_gym_agents::TrainedPolicy;
     use xla_gym_data::Benchmarks;
-    use xla_gym_engine::EngineConfig;
+    use xla_gym_profile::Profile;
+    use xla_gym_xla_profile::Xla;
 
     use super::*;
 
     #[test]
     fn steps_astray_change_the_program_and_depend_on_the_seed_alone() {
-        let policy = TrainedPolicy::find("general").unwrap();
+        let policy = TrainedPolicy::find("general", "xla").unwrap();
         let program = Benchmarks::find(["hlo-v1/mlp/classifier-forward-8l"]).unwrap();
-        let engine = EngineConfig::xla().unwrap();
-        let world = crate::program::world(&engine, program, &policy.interface.passes).unwrap();
-        let guide = policy.guide(&world);
+        let profile: Arc<dyn Profile> = Arc::new(Xla::default());
+        let engine = profile.engine_config().unwrap();
+        let passes = &policy.interface.passes;
+        let world = crate::program::world(&profile, &engine, program, passes).unwrap();
+        let guide = policy.guide(&world).unwrap();
         let mut walks = Vec::new();
         for seed in 0..4 {
             let (after, own) = go_astray(&world, &[], &guide, seed).unwrap();

@@ -17,7 +17,7 @@ pub(crate) fn read_sorted(files: &[&Path]) -> Result<Vec<Demonstration>, TeachEr
         orders.extend(read::<Demonstration>(file)?);
     }
     orders.sort_by(|a, b| {
-        let key = |order: &Demonstration| (order.benchmark.clone(), order.legal);
+        let key = |order: &Demonstration| (order.benchmark.clone(), order.start.clone());
         key(a).cmp(&key(b)).then_with(|| (&a.after, &a.passes).cmp(&(&b.after, &b.passes)))
     });
     Ok(orders)
@@ -34,7 +34,8 @@ pub(crate) fn by_program(
 ) -> Result<Vec<Demonstration>, TeachError> {
     let done: Vec<Demonstration> = read_if_any(output)?;
     let same = |(done, order): (&Demonstration, &Demonstration)| {
-        (&done.benchmark, done.legal, &done.after) == (&order.benchmark, order.legal, &order.after)
+        (&done.benchmark, &done.start, &done.after)
+            == (&order.benchmark, &order.start, &order.after)
     };
     if done.len() > orders.len() || !done.iter().zip(orders).all(same) {
         return Err(TeachError::config(format!(
@@ -52,7 +53,7 @@ pub(crate) fn by_program(
     on_all_cores(groups.len(), |group| {
         let group = groups[group].clone();
         let name = &orders[group.start].benchmark;
-        let program = Program::new(&setting.engine, name);
+        let program = Program::new(&setting.profile, &setting.engine, name);
         let prover = Prover::new(Options { trials, ..Options::default() });
         for number in group {
             setting.go_on()?;
@@ -100,7 +101,8 @@ impl InOrder {
 mod tests {
     use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
 
-    use xla_gym_engine::EngineConfig;
+    use xla_gym_profile::Profile;
+    use xla_gym_xla_profile::Xla;
 
     use super::*;
     use crate::program::demonstration;
@@ -114,8 +116,9 @@ mod tests {
         assert!(groups(&orders, 5).is_empty());
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out.jsonl");
-        let setting =
-            Setting { engine: EngineConfig::xla().unwrap(), stop: Arc::default(), watch: &() };
+        let profile: Arc<dyn Profile> = Arc::new(Xla::default());
+        let engine = profile.engine_config().unwrap();
+        let setting = Setting { profile, engine, stop: Arc::default(), watch: &() };
         let calls = AtomicUsize::new(0);
         let run = |orders: &[Demonstration], fails: &str| {
             by_program(orders, &output, 1, &setting, |_, _, order| {

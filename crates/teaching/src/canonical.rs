@@ -3,6 +3,7 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use xla_gym_agents::Demonstration;
+use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{EnvError, Walk, World};
 
 use crate::{
@@ -18,7 +19,7 @@ pub struct Renamed {
     pub passes: usize,
     /// Those that have another name now.
     pub renamed: usize,
-    /// Orders that do not lead to as many operations as they said.
+    /// Orders that do not lead to as much of the primary metric as they said.
     pub elsewhere: usize,
 }
 
@@ -59,8 +60,8 @@ fn by_use(orders: &[Demonstration]) -> Vec<String> {
     uses.into_iter().map(|(pass, _)| pass.to_owned()).collect()
 }
 
-/// The same programs in the same order, each made by the first variant that makes it; and how many
-/// operations the last one has.
+/// The same programs in the same order, each made by the first variant that makes it; and how much
+/// of the primary metric the last one has.
 fn say(
     world: &Arc<World>,
     order: &Demonstration,
@@ -73,7 +74,8 @@ fn say(
         let mut there = walk.fork_with_program()?;
         there.step(world.engine().pass(name)?)?;
         let mut chosen = name;
-        for (other, id) in common.iter().zip(&ids).filter(|(other, _)| base(other) == base(name)) {
+        let same = base(world, world.engine().pass(name)?);
+        for (other, id) in common.iter().zip(&ids).filter(|(_, id)| base(world, **id) == same) {
             if other == name {
                 break;
             }
@@ -86,12 +88,12 @@ fn say(
         said.push(chosen.clone());
         walk = there;
     }
-    Ok((said, walk.state().counts.operations))
+    Ok((said, walk.state().counts.primary()))
 }
 
 /// The name of a pass without its options.
-fn base(pass: &str) -> &str {
-    pass.split_once(':').map_or(pass, |(base, _)| base)
+fn base(world: &World, pass: PassId) -> &str {
+    &world.engine().hello().passes[usize::from(pass.0)].base
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{Engine, EngineConfig, protocol::PassId};
 use xla_gym_env::{EnvError, Walk, World};
-use xla_gym_optimize::coreset;
+use xla_gym_profile::Figures;
 use xla_gym_proof::{Options, Prover};
 use xla_gym_rows::{Appender, read_if_any};
 use xla_gym_search::{Budget, Goal, Method, Policy, Search, search};
@@ -15,8 +15,9 @@ use xla_gym_search::{Budget, Goal, Method, Policy, Search, search};
 use crate::{
     Setting, TeachError,
     astray::go_astray,
-    program::{along, world},
+    program::{along, start_of, world},
     proof::prove,
+    starts,
 };
 
 /// How to look for demonstrations.
@@ -39,8 +40,8 @@ pub struct Searches {
     pub astray: Option<u64>,
 }
 
-/// Searches from each program as emitted, and from the program made legal by the compiler's own
-/// passes; or, if it is to go astray, from where the policy may stand after some steps of its own.
+/// Searches from each program as emitted, and from where the compiler's pipeline leads in any
+/// case; or, if it is to go astray, from where the policy may stand after some steps of its own.
 /// Each order is run beside the program as emitted; one that is not found equal is cut before the
 /// pass to blame, and where nothing can be proven the row has no passes, so that nobody learns from
 /// it. Rows are written as they come; what is in the file is not searched for again.
@@ -49,20 +50,20 @@ pub fn demonstrations(
     output: &Path,
     setting: &Setting<'_>,
 ) -> Result<(), TeachError> {
-    let found = Benchmarks::find(&how.benchmarks).map_err(EnvError::from)?;
+    let files = setting.profile.spec().files;
+    let found = Benchmarks::find_files(&how.benchmarks, &files).map_err(EnvError::from)?;
     let mut programs = found.programs;
     programs.retain(|program| match program {
-        Benchmark::Graph(graph) => {
-            graph.counts.instructions <= how.largest && graph.default.is_ok()
-        }
+        Benchmark::Graph(graph) => graph.size() <= how.largest && graph.default.is_ok(),
         _ => true,
     });
     if programs.is_empty() {
         return Err(TeachError::config("there is no program to search on that is small enough"));
     }
     let done = Done::read(how, output)?;
+    let starts = starts(setting.profile.spec());
     programs.retain(|program| {
-        [false, true].iter().any(|legal| !done.missing(&program.name(), *legal).is_empty())
+        starts.iter().any(|start| !done.missing(&program.name(), start).is_empty())
     });
     if programs.is_empty() {
         return Ok(());
@@ -81,12 +82,12 @@ pub fn demonstrations(
         let name = programs[index].name();
         let of = TeachError::of(&name);
         let found = Benchmarks { programs: vec![programs[index].clone()], skipped: Vec::new() };
-        let world = world(&setting.engine, found, &passes).map_err(&of)?;
+        let world = world(&setting.profile, &setting.engine, found, &passes).map_err(&of)?;
         let prover = Prover::new(Options { trials: how.trials, ..Options::default() });
-        for legal in [false, true] {
-            for number in done.missing(&name, legal) {
+        for start in &starts {
+            for number in done.missing(&name, start) {
                 let mut order =
-                    demonstrate(&world, legal, number as u64, how, setting).map_err(&of)?;
+                    demonstrate(&world, start.clone(), number as u64, how, setting).map_err(&of)?;
                 // A search that was cut short is done anew next time.
                 setting.go_on()?;
                 if let Some(words) = prove(&world, &prover, &mut order).map_err(&of)? {
@@ -104,7 +105,7 @@ pub fn demonstrations(
 /// How many searches of each program and start are done.
 struct Done {
     searches: usize,
-    done: HashMap<(String, bool), usize>,
+    done: HashMap<(String, Option<String>), usize>,
 }
 
 impl Done {
@@ -117,13 +118,13 @@ impl Done {
         }
         let mut done = Done { searches: how.astray.unwrap_or(1) as usize, done: HashMap::new() };
         for order in before {
-            *done.done.entry((order.benchmark, order.legal)).or_default() += 1;
+            *done.done.entry((order.benchmark, order.start)).or_default() += 1;
         }
         Ok(done)
     }
 
-    fn missing(&self, name: &str, legal: bool) -> Range<usize> {
-        self.done.get(&(name.to_owned(), legal)).copied().unwrap_or_default()..self.searches
+    fn missing(&self, name: &str, start: &Option<String>) -> Range<usize> {
+        self.done.get(&(name.to_owned(), start.clone())).copied().unwrap_or_default()..self.searches
     }
 }
 
@@ -138,12 +139,13 @@ fn lossless(engine: &EngineConfig, names: &[String]) -> Result<Vec<String>, Teac
 /// The shortest order that a search finds for the only graph of a world.
 fn demonstrate(
     world: &Arc<World>,
-    legal: bool,
+    start: Option<String>,
     number: u64,
     how: &Searches,
     setting: &Setting<'_>,
 ) -> Result<Demonstration, EnvError> {
-    let legalising = if legal { world.legalising(0)?.to_vec() } else { Vec::new() };
+    let at = start_of(world, start.as_deref())?;
+    let prepared = world.start_passes(0, at)?.to_vec();
     // Other luck for each program; seed 0 and its search 1 have that of seed 1 and its search 0.
     let name = world.benchmark_name(0).bytes().map(u64::from);
     let seed = match how.astray {
@@ -152,19 +154,20 @@ fn demonstrate(
         }),
         None => how.seed,
     };
-    let guide = how.policy.as_ref().map(|policy| policy.guide(world));
-    let (mut first, mut after, mut heeded) = (coreset(world.engine()), Vec::new(), None);
+    let guide = how.policy.as_ref().map(|policy| policy.guide(world)).transpose();
+    let guide = guide.map_err(|error| EnvError::Config(error.to_string()))?;
+    let (mut first, mut after, mut heeded) = (world.first_orders(0)?, Vec::new(), None);
     match guide {
         Some(guide) if how.astray.is_some() => {
             // In the search it would not know what it did before, so it is not heeded there.
             let own;
-            (after, own) = go_astray(world, &legalising, &guide, seed)?;
+            (after, own) = go_astray(world, &prepared, &guide, seed)?;
             first.retain(|order| order.iter().all(|pass| world.actions().contains(pass)));
             first.insert(0, own);
         }
         guide => heeded = guide.map(|guide| Arc::new(guide) as Arc<dyn Policy>),
     }
-    let prefix = [legalising, after.clone()].concat();
+    let prefix = [prepared, after.clone()].concat();
     let task = Search {
         world,
         benchmark: 0,
@@ -179,19 +182,17 @@ fn demonstrate(
     };
     let found = search(&task, &*Method::Evolve.optimizer(), &|_, _| {})?;
     let best = &found.candidates[0];
-    let operations = best.state.counts.operations;
+    let operations = best.state.counts.primary();
     let passes = shorten(world, &prefix, &best.passes, operations)?;
-    let defaults = world.defaults(0)?;
-    let (initial, default) = if legal {
-        (defaults.legal_initial, defaults.legal)
-    } else {
-        (defaults.initial, defaults.optimised)
-    };
+    let baseline = world.baseline(0)?;
+    let figure = world.profile().spec().starts[at].counts_as;
+    let of = |figures: &Figures| figures.get(figure).unwrap_or_default() as u64;
+    let (initial, default) = (of(&baseline.initial), of(&baseline.default));
     let names = |passes: &[PassId]| {
         passes.iter().map(|pass| world.engine().pass_name(*pass).to_owned()).collect()
     };
     Ok(Demonstration {
-        legal,
+        start,
         benchmark: world.benchmark_name(0).to_owned(),
         after: names(&after),
         passes: names(&passes),
@@ -215,7 +216,7 @@ fn shorten(
     for at in (0..order.len()).rev() {
         let mut rest = order.clone();
         rest.remove(at);
-        if along(world, prefix, &rest)?.state().counts.operations <= operations {
+        if along(world, prefix, &rest)?.state().counts.primary() <= operations {
             order = rest;
         }
     }

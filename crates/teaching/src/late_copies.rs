@@ -11,6 +11,7 @@ use std::{
 use xla_gym_agents::Demonstration;
 use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{EnvError, Walk, World};
+use xla_gym_profile::Inlining;
 use xla_gym_proof::Outputs;
 
 use crate::{
@@ -19,12 +20,6 @@ use crate::{
     program::{ids, prefix},
     proof::prove,
 };
-
-/// Copies functions that are called more than once.
-const COPIES: &str = "call-inliner";
-
-/// Inlines those that are called once.
-const MOVES: &str = "call-inliner:single-call-site";
 
 /// What came of postponing, in this call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,13 +49,14 @@ pub fn late_copies(
     let orders = read_sorted(orders)?;
     let [copied, without, late] = [(); 3].map(|()| AtomicUsize::new(0));
     by_program(&orders, output, trials, setting, |program, prover, order| {
-        if !order.passes.iter().any(|pass| pass == COPIES) {
+        let Some(inlining) = setting.profile.spec().inlining else { return Ok(order.clone()) };
+        if !order.passes.iter().any(|pass| pass == inlining.copies) {
             return Ok(order.clone());
         }
         copied.fetch_add(1, Ordering::Relaxed);
         let world = program.world()?;
         let most = order.operations + order.operations * lenient / 1000;
-        let Some((passes, operations, copies)) = postponed(world, order, most)? else {
+        let Some((passes, operations, copies)) = postponed(world, inlining, order, most)? else {
             return Ok(order.clone());
         };
         let mut other = Demonstration { passes, operations, ..order.clone() };
@@ -79,23 +75,26 @@ pub fn late_copies(
 /// than `most`; with its operations, and whether it copies.
 fn postponed(
     world: &Arc<World>,
+    inlining: Inlining,
     order: &Demonstration,
     most: u64,
 ) -> Result<Option<(Vec<String>, u64, bool)>, EnvError> {
-    let Some(first) = order.passes.iter().position(|pass| pass == COPIES) else { return Ok(None) };
+    let Some(first) = order.passes.iter().position(|pass| pass == inlining.copies) else {
+        return Ok(None);
+    };
     let engine = world.engine();
     let prefix = prefix(world, order)?;
     let own = ids(world, &order.passes)?;
-    let (copies, moves) = (engine.pass(COPIES)?, engine.pass(MOVES)?);
+    let (copies, moves) = (engine.pass(inlining.copies)?, engine.pass(inlining.moves)?);
     let other = |pass: &PassId| if *pass == copies { moves } else { *pass };
     let everything_else: Vec<PassId> = own.iter().map(other).collect();
     for (tail, copies) in [(&own[..0], false), (&own[first..], true)] {
         let mut walk = Walk::begin_after(world, 0, &prefix)?;
-        let (mut path, mut best) = (Vec::new(), (walk.state().counts.operations, 0));
+        let (mut path, mut best) = (Vec::new(), (walk.state().counts.primary(), 0));
         for &pass in everything_else.iter().chain(tail) {
             if walk.step(pass)?.changed {
                 path.push(engine.pass_name(pass).to_owned());
-                best = best.min((walk.state().counts.operations, path.len()));
+                best = best.min((walk.state().counts.primary(), path.len()));
             }
         }
         if best.0 <= most {
@@ -111,19 +110,25 @@ mod tests {
     use super::*;
     use crate::program::{demonstration, world_of};
 
+    const COPIES: &str = "call-inliner";
+
     #[test]
     fn functions_are_copied_last_or_not_at_all() {
         let name = "hlo-v1/gpt2/train-1l-adamw";
         let order = demonstration(name, &[COPIES, "algsimp", "cse"]);
         let world = world_of(name);
-        let (passes, operations, copies) = postponed(&world, &order, u64::MAX).unwrap().unwrap();
+        let inlining = world.profile().spec().inlining.unwrap();
+        let (passes, operations, copies) =
+            postponed(&world, inlining, &order, u64::MAX).unwrap().unwrap();
         assert!(!copies && !passes.iter().any(|pass| pass == COPIES), "{passes:?}");
-        if let Some((passes, fewer, copies)) = postponed(&world, &order, operations - 1).unwrap() {
+        if let Some((passes, fewer, copies)) =
+            postponed(&world, inlining, &order, operations - 1).unwrap()
+        {
             let at = passes.iter().position(|pass| pass == COPIES).unwrap();
             assert!(copies && at > 0 && fewer < operations, "{passes:?}");
         }
-        assert!(postponed(&world, &order, 0).unwrap().is_none());
+        assert!(postponed(&world, inlining, &order, 0).unwrap().is_none());
         let none = demonstration(name, &["algsimp"]);
-        assert!(postponed(&world, &none, u64::MAX).unwrap().is_none());
+        assert!(postponed(&world, inlining, &none, u64::MAX).unwrap().is_none());
     }
 }

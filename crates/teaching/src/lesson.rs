@@ -74,6 +74,7 @@ impl Lesson<'_> {
         }
         let run = xla_gym_agents::Setting {
             folder: &folder.join(format!("seed-{seed}")),
+            profile: setting.profile.clone(),
             engine: setting.engine.clone(),
             command: self.command.to_owned(),
             commit: self.commit,

@@ -29,6 +29,7 @@ use std::sync::{
 };
 
 use xla_gym_engine::EngineConfig;
+use xla_gym_profile::{Profile, Spec, StartPasses};
 
 pub use canonical::{Renamed, canonical};
 pub use demonstrations::{Searches, demonstrations};
@@ -38,6 +39,8 @@ pub use teach::{Dagger, Taught, Teaching, teach};
 
 /// What does not change a result.
 pub struct Setting<'a> {
+    /// What to know of the compiler.
+    pub profile: Arc<dyn Profile>,
     /// How to start the compiler.
     pub engine: EngineConfig,
     /// Raised by whoever wants it to end. What is done stays done, and the same call goes on from
@@ -52,6 +55,14 @@ impl Setting<'_> {
     fn go_on(&self) -> Result<(), TeachError> {
         if self.stop.load(Ordering::Relaxed) { Err(TeachError::Interrupted) } else { Ok(()) }
     }
+}
+
+/// The starts from which orders are searched for: the program as it came, and, if there is one, after what
+/// the compiler's pipeline does in any case. By name; nothing for the first.
+fn starts(spec: &Spec) -> Vec<Option<String>> {
+    let prepared = spec.starts.iter().find(|start| start.passes == StartPasses::AsPipeline);
+    let prepared = prepared.map(|start| Some(start.name.to_owned()));
+    std::iter::once(None).chain(prepared).collect()
 }
 
 /// Who watches. Called from any thread.

@@ -6,7 +6,7 @@ use xla_gym_agents::Demonstration;
 use xla_gym_env::{EnvError, World};
 use xla_gym_proof::{Outputs, Pipeline, Prover};
 
-use crate::program::{along, ids, prefix};
+use crate::program::{along, ids, prefix, start_of};
 
 /// Runs what an order makes of its program, the only one of the world, beside the program as emitted.
 /// What is not found equal is cut back to the best that is, and said.
@@ -15,7 +15,8 @@ pub(crate) fn prove(
     prover: &Prover,
     order: &mut Demonstration,
 ) -> Result<Option<String>, EnvError> {
-    let pipeline = if order.legal { Pipeline::Replaced } else { Pipeline::Whole };
+    let start = start_of(world, order.start.as_deref())?;
+    let pipeline = Pipeline::from_start(world.profile().spec(), start);
     let prefix = prefix(world, order)?;
     let passes = ids(world, &order.passes)?;
     let proof = prover.prove(&mut along(world, &prefix, &passes)?, pipeline)?;
@@ -26,15 +27,15 @@ pub(crate) fn prove(
     let mut good = 0;
     let mut words = proof.words;
     if !matches!(proof.outputs, Outputs::NotComparable(_) | Outputs::Unchecked)
-        && let Some(guilty) = prover.guilty(world, 0, &prefix, &passes, pipeline)?
+        && let Some(guilty) = prover.guilty(&along(world, &prefix, &[])?, &passes, pipeline)?
     {
         words = format!("{words}, after {}", guilty.pass);
         // The fewest operations before it, by the fewest passes.
         let mut walk = along(world, &prefix, &[])?;
-        let mut best = (walk.state().counts.operations, 0);
+        let mut best = (walk.state().counts.primary(), 0);
         for (number, &pass) in passes[..guilty.before].iter().enumerate() {
             walk.step(pass)?;
-            best = best.min((walk.state().counts.operations, number + 1));
+            best = best.min((walk.state().counts.primary(), number + 1));
         }
         let proof = prover.prove(&mut along(world, &prefix, &passes[..best.1])?, pipeline)?;
         if proof.outputs == Outputs::Equal {
@@ -42,7 +43,7 @@ pub(crate) fn prove(
         }
     }
     order.passes.truncate(good);
-    order.operations = along(world, &prefix, &passes[..good])?.state().counts.operations;
+    order.operations = along(world, &prefix, &passes[..good])?.state().counts.primary();
     Ok(Some(format!("{words}; {good} of {} passes are kept", passes.len())))
 }
 
@@ -67,7 +68,7 @@ mod tests {
         assert!(words.contains("after scatter_determinism_expander"), "{words}");
         assert_eq!(wrong.passes, ["algsimp"]);
         assert_eq!(wrong.outputs, Outputs::Equal);
-        assert!(wrong.operations < world.start_state(0).unwrap().counts.operations);
+        assert!(wrong.operations < world.emitted_state(0).unwrap().counts.primary());
         let mut right = demonstration(file, &["algsimp", "dce"]);
         assert!(prove(&world, &prover, &mut right).unwrap().is_none());
         assert_eq!((right.passes.len(), right.outputs), (2, Outputs::Equal));

@@ -7,8 +7,8 @@
 
 use xla_gym_engine::protocol::PipelinePass;
 use xla_gym_profile::{
-    Commands, Comparison, Figure, FigureSpec, Files, Finish, Measure, Profile, Source, Spec, Stage, Start,
-    StartPasses, Words, quoted,
+    Commands, Comparison, Figure, FigureSpec, Files, Finish, Measure, Profile, Source, Spec, Stage,
+    Start, StartPasses, Words, quoted,
 };
 
 /// Passes of the toy's pipeline that it can do without; `lower` it cannot.
@@ -128,6 +128,7 @@ fn spec() -> Spec {
         usual: Finish::default(),
         instead: Finish { pipeline: 0, disabled: REMOVABLE.map(str::to_owned).to_vec() },
         cleaning: &["copy-elim", "dead"],
+        inlining: None,
         work: &[("work", 1.0)],
         usual_policy: None,
         files: Files { endings: &["toy"], dump_marker: None },

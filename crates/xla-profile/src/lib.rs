@@ -24,8 +24,8 @@ use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 
 use xla_gym_engine::{Engine, EngineConfig, EngineError, protocol::PipelinePass};
 use xla_gym_profile::{
-    Baseline, Commands, Comparison, Figure, FigureSpec, Figures, Files, Finish, Measure, Profile, Source,
-    Spec, Stage, Start, StartPasses, Words,
+    Baseline, Commands, Comparison, Figure, FigureSpec, Figures, Files, Finish, Inlining, Measure,
+    Profile, Source, Spec, Stage, Start, StartPasses, Words,
 };
 
 pub use coreset::{Coreset, Covering, coreset, for_convolutions};
@@ -96,7 +96,7 @@ impl Profile for Xla {
         &self.spec
     }
 
-    fn engine_config(&self) -> Result<EngineConfig, EngineError> {
+    fn environment(&self) -> Vec<(OsString, Option<OsString>)> {
         let set = |name: &str, value: OsString| (name.into(), Some(value));
         let mut environment = vec![
             set("TF_CPP_MIN_LOG_LEVEL", "3".into()),
@@ -108,7 +108,7 @@ impl Profile for Xla {
         if let Some(engines) = env::var_os("XLA_GYM_ENGINE_DIR") {
             environment.push(set("LD_LIBRARY_PATH", library_folders(Path::new(&engines))));
         }
-        Ok(EngineConfig { environment, ..EngineConfig::named("xla")? })
+        environment
     }
 
     fn own_order(&self, ran: &[PipelinePass]) -> Vec<String> {
@@ -126,6 +126,10 @@ impl Profile for Xla {
 
     fn can_be_left_out(&self) -> Vec<String> {
         can_be_left_out()
+    }
+
+    fn copying(&self) -> Option<[String; 2]> {
+        Some(["call-inliner", "call-inliner:single-call-site"].map(str::to_owned))
     }
 
     fn first_orders(&self, has_opcode: &dyn Fn(&str) -> bool) -> Vec<Vec<String>> {
@@ -264,6 +268,7 @@ fn spec() -> Spec {
         usual: Finish::default(),
         instead: Finish { pipeline: 0, disabled: optional() },
         cleaning: &["algsimp", "constant_folding", "cse", "dce"],
+        inlining: Some(Inlining { copies: "call-inliner", moves: "call-inliner:single-call-site" }),
         work: &[("flops", 1.0), ("transcendentals", 2.0)],
         usual_policy: Some("general"),
         files: Files {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
-use xla_gym_common::{on_all_cores, plain};
+use xla_gym_common::{lock, on_all_cores, plain};
 use xla_gym_contest::{Contest, Contestant, Options, Outputs, Records, Way, header};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_env::CacheConfig;
@@ -110,15 +110,14 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let mut seen = HashSet::new();
     programs.programs.retain(|program| seen.insert(program.name()));
     programs.programs.retain(|program| match program {
-        Benchmark::Graph(graph) => {
-            graph.size() <= args.largest && graph.default.is_ok()
-        }
+        Benchmark::Graph(graph) => graph.size() <= args.largest && graph.default.is_ok(),
         _ => true,
     });
     programs.programs = programs.programs.into_iter().step_by(args.every.max(1)).collect();
     let cache = CacheConfig { disk: args.cache.clone(), ..CacheConfig::default() };
     let check = (!args.no_check).then(|| Options { trials: args.trials, ..Options::default() });
-    let contest = Contest::new(profile.clone(), context.engine_config(&*profile)?, programs, cache, check);
+    let contest =
+        Contest::new(profile.clone(), context.engine_config(&*profile)?, programs, cache, check);
     let header = contest.header();
     let mut records = Records { header: Some(header.clone()), ..Records::default() };
     if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {

@@ -10,8 +10,8 @@ use std::{
 
 use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use xla_gym_common::lock;
 use xla_gym_agents::Config;
+use xla_gym_common::lock;
 use xla_gym_common::{Table, grouped};
 use xla_gym_search::Budget;
 use xla_gym_teaching::{Dagger, Setting, Taught, TeachError, Teaching, Watch, teach};
@@ -140,7 +140,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         step: Mutex::default(),
         lines: !context.quiet() && !stderr().is_terminal(),
     };
-    let profile = context.profile_of(&config.benchmarks);
+    let profile = context.profile_of(&teaching.config.benchmarks);
     let engine = context.engine_config(&*profile)?;
     let setting = Setting { profile, engine, stop, watch: &watcher };
     let taught = match teach(&teaching, &args.output, &setting) {

@@ -1,6 +1,6 @@
 //! `xla-gym data scan`
 
-use std::{collections::BTreeMap, path::Path, process::ExitCode};
+use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::Result;
 use serde::Serialize;
