@@ -215,6 +215,10 @@ impl TrainedPolicy {
             let (count, version) = (passes.len(), &hello.version);
             return Err(refuse(format!("{engine} {version} has none of its {count} passes")));
         }
+        // An estimate that is not there would be taken for zero, and nobody would notice.
+        if let Some(cost) = self.interface.costs.iter().find(|cost| hello.cost(cost).is_none()) {
+            return Err(refuse(format!("{engine} {} does not estimate {cost:?}", hello.version)));
+        }
         Ok(())
     }
 }
