@@ -65,26 +65,27 @@ pub fn still_on_front(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xla_gym_profile::{Finish, Profile};
-    use xla_gym_xla_profile::{KERNELS, LEGAL, Xla};
+    use xla_gym_profile::{Figure, Finish, Profile};
+    use xla_gym_toy_profile::Toy;
+
+    /// Positions of the toy's figures.
+    const FINAL: Figure = Figure::Counted(1);
+    const WORK: Figure = Figure::Counted(2);
 
     #[test]
     fn what_is_beaten_in_everything_is_not_on_the_front() {
-        let figures = |legal: i32, kernels: i32| {
-            Figures::counted(&[0.0, f64::from(legal), f64::from(kernels)].map(Some))
+        let figures = |last: i32, work: i32| {
+            Figures::counted(&[0.0, f64::from(last), f64::from(work)].map(Some))
         };
-        let judged = |legal, kernels| Judged {
-            plan: Plan::default(),
-            figures: figures(legal, kernels),
-            end: None,
-        };
+        let judged =
+            |last, work| Judged { plan: Plan::default(), figures: figures(last, work), end: None };
         let all = [judged(10, 5), judged(9, 6), judged(10, 6), judged(8, 9), judged(9, 6)];
-        let spec = Xla::default().spec().clone();
-        let objective = Objective::parse("legal,kernels", &spec).unwrap();
+        let spec = Toy::default().spec().clone();
+        let objective = Objective::parse("final,work", &spec).unwrap();
         let kept = |default| -> Vec<(i32, i32)> {
             let value = |judged: &Judged, figure| judged.figures.get(figure).unwrap() as i32;
             let front = front(&spec, &objective, &all, &default);
-            front.iter().map(|judged| (value(judged, LEGAL), value(judged, KERNELS))).collect()
+            front.iter().map(|judged| (value(judged, FINAL), value(judged, WORK))).collect()
         };
         assert_eq!(kept(figures(12, 12)), [(8, 9), (9, 6), (10, 5)]);
         assert_eq!(kept(figures(1, 1)), [(1, 1)]);
@@ -92,26 +93,26 @@ mod tests {
 
     #[test]
     fn who_was_fast_only_at_first_leaves_the_front() {
-        let judged = |kernels: i32, run_nanos| {
-            let finish = Finish { pipeline: 0, disabled: vec![format!("{kernels}")] };
-            let figures = Figures::counted(&[0.0, 0.0, f64::from(kernels)].map(Some));
+        let judged = |work: i32, run_nanos| {
+            let finish = Finish { pipeline: 0, disabled: vec![format!("{work}")] };
+            let figures = Figures::counted(&[0.0, 0.0, f64::from(work)].map(Some));
             Judged {
                 plan: Plan { finish, ..Plan::default() },
                 figures: figures.with_times(Some(run_nanos), None),
                 end: None,
             }
         };
-        let proven = |kernels, run_nanos| Proven {
-            judged: judged(kernels, run_nanos),
+        let proven = |work, run_nanos| Proven {
+            judged: judged(work, run_nanos),
             outputs: xla_gym_oracle::Report::rejected(String::new()),
         };
-        let spec = Xla::default().spec().clone();
-        let objective = Objective::parse("kernels,run-time", &spec).unwrap();
+        let spec = Toy::default().spec().clone();
+        let objective = Objective::parse("work,run-time", &spec).unwrap();
         let default = judged(10, 100.0).figures;
         // The second was at 60 in the heats; now the first beats it, and the default the last.
         let measured = vec![proven(8, 90.0), proven(9, 95.0), proven(12, 70.0), proven(13, 100.0)];
         let left = still_on_front(&spec, &objective, measured, &default);
-        let kernels = |proven: &Proven| proven.judged.figures.get(KERNELS);
-        assert_eq!(left.iter().map(kernels).collect::<Vec<_>>(), [Some(8.0), Some(12.0)]);
+        let work = |proven: &Proven| proven.judged.figures.get(WORK);
+        assert_eq!(left.iter().map(work).collect::<Vec<_>>(), [Some(8.0), Some(12.0)]);
     }
 }

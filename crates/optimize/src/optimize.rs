@@ -11,7 +11,9 @@ use xla_gym_engine::{
 };
 use xla_gym_oracle::{Options, Report, Verdict};
 use xla_gym_profile::{Figure, Figures};
-use xla_gym_recipe::{Evidence, Program, Recipe, SearchRecord, StageEvidence, Timing, VERSION};
+use xla_gym_recipe::{
+    Evidence, Program, Recipe, SearchRecord, StageEvidence, Timing, VERSION, gain_of,
+};
 use xla_gym_search::{Budget, Method, StopReason};
 
 use crate::{
@@ -311,7 +313,7 @@ impl Run<'_> {
     pub(crate) fn is_good(&mut self, judged: &Judged) -> bool {
         let (objective, figures) = (&self.task.objective, &judged.figures);
         let spec = self.judge.spec();
-        if !good(spec, objective, figures, &self.default) {
+        if judged.plan.says_nothing(spec) || !good(spec, objective, figures, &self.default) {
             return false;
         }
         match too_much_memory(spec, objective, figures, &self.default, self.task.memory_growth) {
@@ -346,7 +348,7 @@ impl Run<'_> {
             self.dropped.extend(fast.dropped);
             fast.plans
         } else {
-            // Where only the end of the order counts, the first that is legal is the best.
+            // Where only the end of the order counts, the first that the pipeline takes is the best.
             let order_alone = task.objective.is_order_alone(judge.spec());
             let usual = if order_alone { 2 } else { finalists(judge.initial) };
             let count = looked.orders.len().min(task.finalists.unwrap_or(usual));
@@ -429,7 +431,7 @@ impl Run<'_> {
         watch.doing("proving the front");
         let mut proven = Vec::new();
         for judged in front(judge.spec(), &task.objective, judged, &default) {
-            if judged.plan.is_default {
+            if judged.plan.is_default || judged.plan.says_nothing(judge.spec()) {
                 continue;
             }
             let reason = too_much_memory(
@@ -562,7 +564,7 @@ impl Run<'_> {
             // The ratio of neighbours says more than that of medians.
             Some(timing) if task.objective.is_only(Figure::RunTime) => timing.run.speedup,
             Some(timing) if task.objective.is_only(Figure::CompileTime) => timing.compile.speedup,
-            _ => 1.0 / task.objective.value(figures, default),
+            _ => gain_of(task.objective.value(figures, default)),
         };
         let spec = judge.spec();
         let all = spec.all_figures().filter_map(|figure| {

@@ -50,6 +50,12 @@ impl Plan {
     pub fn before(spec: &Spec, passes: Vec<PassId>) -> Plan {
         Plan { passes, finish: spec.usual.clone(), is_default: false }
     }
+
+    /// Whether a recipe of it would say what that of the compiler's own way says, though it begins
+    /// elsewhere: no passes and the untouched pipeline.
+    pub(crate) fn says_nothing(&self, spec: &Spec) -> bool {
+        self.passes.is_empty() && self.finish == spec.usual && !self.is_default
+    }
 }
 
 impl fmt::Display for Plan {

@@ -18,6 +18,7 @@ mod written;
 pub use believable::Doubt;
 pub use error::{RecipeError, StoreError};
 pub use exchange::Imported;
+pub use gain::gain_of;
 pub use recipe::{
     Control, Evidence, Paired, Program, Recipe, SearchRecord, Series, StageEvidence, Timing,
     VERSION,

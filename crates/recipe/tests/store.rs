@@ -154,6 +154,7 @@ fn a_gain_is_believed_as_far_as_its_figures_say() {
     check("kernels", &[("kernels", 12.0, 6.0)], 1e300, false);
     check("kernels", &[("kernels", 1e300, 1.0)], 1e300, false);
     check("kernels", &[("kernels", 12.0, 0.0)], 1e5, false);
+    check("kernels", &[("kernels", 12.0, 0.0)], 1e6, true);
     check("kernels", &[("kernels", -12.0, -6.0)], 2.0, false);
     check("kernels", &[("bytes", 12.0, 6.0)], 2.0, false);
     check("speed", &[("kernels", 12.0, 6.0)], 2.0, false);
@@ -162,6 +163,9 @@ fn a_gain_is_believed_as_far_as_its_figures_say() {
     check("0.5*kernels+0.5*bytes", &both, 2.0, false);
     check("kernels,bytes", &both, 2f64.sqrt(), true);
     check("kernels,bytes", &both, 2.0, false);
+    let nothing = [("kernels", 12.0, 0.0), ("bytes", 100.0, 300.0)];
+    check("kernels,bytes", &nothing, 1e6, true);
+    check("0.5*kernels+0.5*bytes", &nothing, 1e6, false);
     check("run-time", &[("kernels", 12.0, 6.0)], 2.0, false);
 }
 
