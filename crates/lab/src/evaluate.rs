@@ -205,7 +205,8 @@ fn evaluate(
         let answer = optimize(&judge, &task, &())?;
         let evidence = &answer.recipe.evidence;
         let ratio = |stage: &str| {
-            let found = evidence.stage(stage).with_context(|| format!("nothing is said of {stage}"))?;
+            let found =
+                evidence.stage(stage).with_context(|| format!("nothing is said of {stage}"))?;
             anyhow::Ok(found.ratio)
         };
         let kernels = |figures: &Figures| figures.get(KERNELS).unwrap_or_default() as u64;
