@@ -151,7 +151,10 @@ impl TrainedPolicy {
         };
         let format = word("format")?;
         if ![FORMAT, EARLIER_FORMAT].contains(&format) {
-            return Err(format!("it is a {format:?}, not a {FORMAT:?}"));
+            return Err(format!(
+                "it is a {format:?} and this version reads {FORMAT:?}: a later version may have \
+                 written it"
+            ));
         }
         let parsed = |name: &str, error: serde_json::Error| format!("{name}: {error}");
         let shape: Shape = serde_json::from_str(word("shape")?).map_err(|e| parsed("shape", e))?;
@@ -204,21 +207,31 @@ impl TrainedPolicy {
     }
 
     /// Refuses a policy that has nothing to say about a compiler.
-    pub fn fits(&self, hello: &Hello) -> Result<(), AgentError> {
+    fn fits(&self, hello: &Hello) -> Result<(), AgentError> {
         let Interface { engine, passes, .. } = &self.interface;
-        let refuse = |why| Err(AgentError::Policy { name: self.card.name.clone(), why });
-        if *engine != hello.engine {
-            return refuse(format!("it orders passes of {engine}, and this is {}", hello.engine));
-        }
+        let refuse = |why| AgentError::Policy { name: self.card.name.clone(), why };
+        self.interface.is_for(&hello.engine).map_err(refuse)?;
         if !hello.passes.iter().any(|pass| passes.contains(&pass.name)) {
             let (count, version) = (passes.len(), &hello.version);
-            return refuse(format!("{engine} {version} has none of its {count} passes"));
+            return Err(refuse(format!("{engine} {version} has none of its {count} passes")));
+        }
+        // An estimate that is not there would be taken for zero, and nobody would notice.
+        if let Some(cost) = self.interface.costs.iter().find(|cost| hello.cost(cost).is_none()) {
+            return Err(refuse(format!("{engine} {} does not estimate {cost:?}", hello.version)));
         }
         Ok(())
     }
 }
 
 impl Interface {
+    /// Says why not, if it is for another compiler than this one, as its worker calls itself.
+    pub fn is_for(&self, engine: &str) -> Result<(), String> {
+        match self.engine == engine {
+            true => Ok(()),
+            false => Err(format!("it orders passes of {}, and this is {engine}", self.engine)),
+        }
+    }
+
     /// How long each view is.
     fn bounds(&self) -> impl Iterator<Item = (View, usize)> + '_ {
         let shape = ViewShape {

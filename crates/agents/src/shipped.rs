@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use crate::policy::TrainedPolicy;
 
-/// All of them; for each compiler, the one to use if nobody says which comes first. A new one gets a
-/// line here.
+/// All of them. A new one gets a line here; which one guides searches if nobody says is in the
+/// compiler's profile.
 static ALL: [Shipped; 2] = [
     Shipped::new("general", include_bytes!("../../../shipped/xla/general.safetensors")),
     Shipped::new("gpt2", include_bytes!("../../../shipped/xla/gpt2.safetensors")),
@@ -30,8 +30,7 @@ impl Shipped {
         &ALL
     }
 
-    /// Those for a compiler, as its worker calls itself. The first is the one to use if nobody says
-    /// which.
+    /// Those for a compiler, as its worker calls itself.
     pub fn of(engine: &str) -> impl Iterator<Item = &'static Shipped> {
         let is_for = move |policy: &TrainedPolicy| policy.interface.engine == engine;
         ALL.iter().filter(move |shipped| shipped.policy().is_some_and(is_for))

@@ -1,4 +1,4 @@
-//! One contestant, one graph.
+//! One contestant, one program.
 
 use std::{
     collections::HashMap,
@@ -7,22 +7,19 @@ use std::{
 };
 
 use thiserror::Error;
-use xla_gym_agents::{
-    AgentError, Chooser, EpisodeRequest, Gatherer, Observation, Observer, TrainedPolicy,
-};
 use xla_gym_common::lock;
 use xla_gym_data::{BenchmarkError, Benchmarks};
 use xla_gym_engine::{
     Death, EngineConfig, EngineError,
     protocol::{Fingerprint, PassId},
 };
-use xla_gym_env::{CacheConfig, Env, EnvConfig, EnvError, Walk, World, WorldConfig};
-use xla_gym_profile::{Comparison, Figure, Figures, Profile, Spec, StartPasses};
+use xla_gym_env::{CacheConfig, EnvError, Profile, Walk, World, WorldConfig};
+use xla_gym_profile::{self as profile, Baseline, Comparison, Figures, Spec, Start, StartPasses};
 use xla_gym_proof::{Options, Outputs, Pipeline, Proof, Prover};
 use xla_gym_report::results::{Header, Outcome, Stage};
-use xla_gym_search::{Budget, Goal, Method, Search, search};
 
 use crate::{
+    attempt::{Attempt, Found},
     contestant::{Contestant, Way},
     header::{END, header},
 };
@@ -46,40 +43,30 @@ pub enum ContestError {
     },
 }
 
-/// Passes that led somewhere, and how many runs that took.
-struct Found {
-    passes: Vec<PassId>,
-    /// The primary metric at the best state on the way.
-    best: u64,
-    /// The same at the end of the trajectory, and the way there.
-    end: Option<(u64, Vec<PassId>)>,
-    charged: u64,
-}
-
 /// The pass to blame is looked for only if that should take no longer than this.
 const CHEAP_SECONDS: f64 = 30.0;
 
 /// What comes of a state after the pipeline; why nothing, if that refuses.
-type Through = Result<Figures, String>;
+type Finished = Result<Figures, String>;
 
-/// Graphs on which contestants meet. What one of them learns about passes saves time for the
+/// Programs on which contestants meet. What one of them learns about passes saves time for the
 /// others, and changes nothing else.
 pub struct Contest {
     profile: Arc<dyn Profile>,
     engine: EngineConfig,
     programs: Benchmarks,
     cache: CacheConfig,
-    /// A world for each set of passes.
+    /// A world for each set of passes. All begin at the first start of the profile.
     worlds: Mutex<HashMap<Vec<String>, Arc<World>>>,
-    /// By graph and state.
-    through: Mutex<HashMap<(usize, Fingerprint), Through>>,
+    /// By program and state.
+    finished: Mutex<HashMap<(usize, Fingerprint), Finished>>,
     /// Who runs what is to count; nobody, if everything is taken at its word.
     prover: Option<Prover>,
 }
 
 impl Contest {
-    /// Finds the graphs. `check` says how results are run beside the program as emitted; without it
-    /// they are not.
+    /// Makes a contest on programs of a compiler. `check` says how results are run beside the program
+    /// as it came; without it they are not.
     pub fn new(
         profile: Arc<dyn Profile>,
         engine: EngineConfig,
@@ -93,15 +80,8 @@ impl Contest {
             programs,
             cache,
             worlds: Mutex::default(),
-            through: Mutex::default(),
+            finished: Mutex::default(),
             prover: check.map(Prover::new),
-        }
-    }
-
-    /// Lets go of what is kept of a graph only to compare results on it.
-    pub fn leave(&self, graph: usize) {
-        if let Some(prover) = &self.prover {
-            prover.forget(graph);
         }
     }
 
@@ -112,11 +92,18 @@ impl Contest {
 
     /// Whether an outcome says what comes of it after the pipeline.
     pub fn went_through(&self, outcome: &Outcome) -> bool {
-        let later = self.profile.spec().stages.get(1);
+        let later = further(self.profile.spec()).next();
         later.is_none_or(|stage| outcome.stage(stage.name).is_some())
     }
 
-    /// How many graphs there are.
+    /// Lets go of what is kept of a program only to compare results on it.
+    pub fn leave(&self, program: usize) {
+        if let Some(prover) = &self.prover {
+            prover.forget(program);
+        }
+    }
+
+    /// How many programs there are.
     pub fn len(&self) -> usize {
         self.programs.programs.len()
     }
@@ -126,99 +113,194 @@ impl Contest {
         self.programs.programs.is_empty()
     }
 
-    /// The name of a graph.
-    pub fn name(&self, graph: usize) -> String {
-        self.programs.programs[graph].name()
+    /// The name of a program.
+    pub fn name(&self, program: usize) -> String {
+        self.programs.programs[program].name()
     }
 
-    /// Lets a contestant loose on a graph. `pipeline`: whether its result also goes through the
-    /// compiler's real pipeline.
+    /// Lets a contestant loose on a program. `pipeline`: whether its result also goes through the
+    /// compiler's real pipeline, so that there is something to say at all stages and not only at the
+    /// first.
     pub fn compete(
         &self,
-        graph: usize,
+        program: usize,
         contestant: &Contestant,
         budget: u64,
         pipeline: bool,
     ) -> Result<Outcome, ContestError> {
+        if let Some(policy) = contestant.policy() {
+            let refuse = |why| ContestError::Policy { name: contestant.name.clone(), why };
+            policy.interface.is_for(self.profile.spec().engine).map_err(refuse)?;
+        }
         let passes = match &contestant.way {
             Way::Walk(policy) | Way::Luck(policy) => policy.interface.passes.clone(),
             _ => Vec::new(),
         };
         let world = self.world(passes)?;
-        let baseline = world.baseline(graph)?;
+        let attempt = Attempt { world: &world, program, contestant, budget };
         let begin = Instant::now();
-        let found = self.find(&world, graph, contestant, budget, world.start())?;
+        let found = attempt.from(0)?;
         let seconds = begin.elapsed().as_secs_f64();
-        let (initial, default) = (baseline.initial.primary(), baseline.default.primary());
-        let stage = |name: &str, result| Stage::new(name, initial, default, result);
-        let passes = Some(names(&world, &found.passes));
-        let outputs = Some(Outputs::Unchecked);
-        let mut stages = vec![Stage { outputs, passes, ..stage(self.first(), found.best as f64) }];
-        stages.extend(found.end.as_ref().map(|(end, _)| stage(END, *end as f64)));
         let mut outcome = Outcome {
-            graph: self.name(graph),
-            splits: self.programs.programs[graph].test_splits(),
+            graph: self.name(program),
+            splits: self.programs.programs[program].test_splits(),
             contestant: contestant.name.clone(),
             kind: contestant.kind(),
             seed: contestant.seed,
             weights: contestant.weights(),
             budget,
             charged: found.charged,
-            stages,
             seconds,
             ..Outcome::default()
         };
-        if !matches!(contestant.way, Way::Default) {
-            self.prove(&world, graph, &found, &mut outcome)?;
-        } else if self.prover.is_some() {
-            // What the compiler itself makes of a program is what all others are compared with.
-            outcome.stages[0].outputs = Some(Outputs::Equal);
-        }
+        self.add_first(&attempt, &found, &mut outcome)?;
         if pipeline {
-            self.send_through(&world, graph, contestant, &mut outcome)?;
+            self.add_further(&attempt, &found, &mut outcome)?;
         }
         Ok(outcome)
     }
 
-    /// The name of the stage at the end of an order.
-    fn first(&self) -> &'static str {
-        self.profile.spec().stages[0].name
-    }
-
-    /// Runs what a contestant found beside the program as emitted. What is not found equal counts as
-    /// if nothing had been done.
-    fn prove(
+    /// What counts at the end of the order, and at the end of the trajectory.
+    fn add_first(
         &self,
-        world: &Arc<World>,
-        graph: usize,
+        attempt: &Attempt<'_>,
         found: &Found,
         outcome: &mut Outcome,
     ) -> Result<(), ContestError> {
-        let Some(prover) = &self.prover else { return Ok(()) };
-        let mut best = along(world, graph, world.start(), &found.passes)?;
-        let proof = prover.prove(&mut best, Pipeline::Whole)?;
-        if let Some(order) = outcome.stage_mut(self.first()) {
-            order.outputs = Some(proof.outputs.clone());
-            if !proof.outputs.count() {
-                forfeit(order);
-            }
+        let Attempt { world, program, contestant, .. } = *attempt;
+        let baseline = world.baseline(program)?;
+        let Some(stage) = world.profile().spec().stages.first() else { return Ok(()) };
+        let Some(order) = measured(stage, &baseline, Some(found.lowest as f64)) else {
+            return Ok(());
+        };
+        let outputs = Some(Outputs::Unchecked);
+        let mut order = Stage { outputs, passes: Some(names(world, &found.passes)), ..order };
+        let end = found.end.as_ref().and_then(|(end, path)| {
+            let end = measured(stage, &baseline, Some(*end as f64))?;
+            Some((Stage { name: END.to_owned(), ..end }, path))
+        });
+        let Some(prover) = &self.prover else {
+            outcome.stages.extend([Some(order), end.map(|(end, _)| end)].into_iter().flatten());
+            return Ok(());
+        };
+        if matches!(contestant.way, Way::Default) {
+            // What the compiler itself makes of a program is what all others are compared with.
+            outcome.stages.push(Stage { outputs: Some(Outputs::Equal), ..order });
+            return Ok(());
         }
+        let initial = baseline.initial.get(stage.figure);
+        let from = Walk::begin_at(world, program, 0)?;
+        let mut best = along(&from, &found.passes)?;
+        let proof = prover.prove(&mut best, Pipeline::Whole)?;
+        order.outputs = Some(proof.outputs.clone());
         if !proof.outputs.count() {
-            let from = Walk::begin(world, graph)?;
+            forfeit(&mut order, initial);
             self.blame(&from, &found.passes, Pipeline::Whole, &proof, outcome)?;
         }
-        let mut end_proof = proof;
-        if let (Some((_, path)), Some(end)) = (&found.end, outcome.stage_mut(END)) {
-            let mut last = along(world, graph, world.start(), path)?;
+        outcome.stages.push(order);
+        if let Some((mut end, path)) = end {
+            let mut last = along(&from, path)?;
+            let mut end_proof = proof;
             if last.state().id != best.state().id {
                 end_proof = prover.prove(&mut last, Pipeline::Whole)?;
                 end.outputs = Some(end_proof.outputs.clone());
             }
             if !end_proof.outputs.count() {
-                forfeit(end);
+                forfeit(&mut end, initial);
             }
+            outcome.stages.push(end);
         }
         Ok(())
+    }
+
+    /// What counts at the other stages, after the pipeline. The contestant tries again for them, with
+    /// the same budget, after what the pipeline does in any case, if the profile has such a start;
+    /// otherwise its first order goes on. Where the compiler refuses, or outputs are not found equal,
+    /// the result counts as if nothing had been done.
+    fn add_further(
+        &self,
+        attempt: &Attempt<'_>,
+        first: &Found,
+        outcome: &mut Outcome,
+    ) -> Result<(), ContestError> {
+        let Attempt { world, program, contestant, .. } = *attempt;
+        let baseline = world.baseline(program)?;
+        let spec = world.profile().spec();
+        let further: Vec<&profile::Stage> = further(spec).collect();
+        if further.is_empty() {
+            return Ok(());
+        }
+        let stages = |result: &Figures| -> Vec<Stage> {
+            let each =
+                |stage: &&profile::Stage| measured(stage, &baseline, result.get(stage.figure));
+            further.iter().filter_map(each).collect()
+        };
+        if matches!(contestant.way, Way::Default) {
+            let mut stages = stages(&baseline.default);
+            if let (Some(stage), Some(_)) = (stages.first_mut(), &self.prover) {
+                stage.outputs = Some(Outputs::Equal);
+            }
+            outcome.stages.extend(stages);
+            return Ok(());
+        }
+        let prepared = |start: &Start| start.passes == StartPasses::AsPipeline;
+        let start = spec.starts.iter().position(prepared);
+        let again = start.map(|start| attempt.from(start)).transpose()?;
+        let found = again.as_ref().unwrap_or(first);
+        let from = Walk::begin_at(world, program, start.unwrap_or(0))?;
+        let mut walk = along(&from, &found.passes)?;
+        let mut outputs = None;
+        let mut stages = match self.finish(&mut walk)? {
+            Ok(result) => stages(&result),
+            Err(reason) => {
+                outcome.refused = Some(reason);
+                outputs = self.prover.is_some().then_some(Outputs::Rejected);
+                stages(&baseline.initial)
+            }
+        };
+        if let (Some(prover), None) = (&self.prover, &outcome.refused) {
+            let proof = prover.prove(&mut walk, Pipeline::Replaced)?;
+            if !proof.outputs.count() {
+                for stage in &mut stages {
+                    let figure = spec.stage(&stage.name).map(|stage| stage.figure);
+                    forfeit(stage, figure.and_then(|figure| baseline.initial.get(figure)));
+                }
+                self.blame(&from, &found.passes, Pipeline::Replaced, &proof, outcome)?;
+            }
+            outputs = Some(proof.outputs);
+        }
+        if let Some(stage) = stages.first_mut() {
+            stage.outputs = outputs;
+            stage.passes = again.map(|found| names(world, &found.passes));
+        }
+        outcome.stages.extend(stages);
+        Ok(())
+    }
+
+    /// Sends the program where a walk stands through the pipeline, unless it is known what comes of it.
+    fn finish(&self, walk: &mut Walk) -> Result<Finished, ContestError> {
+        let key = (walk.benchmark(), walk.state().id);
+        if let Some(known) = lock(&self.finished).get(&key) {
+            return Ok(known.clone());
+        }
+        let (world, primary) = (walk.world().clone(), walk.state().counts.primary());
+        let finished = match walk.session() {
+            Ok(session) => world.finish_instead(session, primary),
+            Err(EnvError::Engine(error)) => Err(error),
+            Err(error) => return Err(error.into()),
+        };
+        let finished = match finished {
+            Ok(figures) => Ok(figures),
+            Err(
+                error @ (EngineError::Refused { .. }
+                | EngineError::Pass(_)
+                | EngineError::Died { death: Death::Signal { .. }, .. }),
+            ) => Err(error.to_string()),
+            // No word of the compiler's about this program.
+            Err(error) => return Err(EnvError::from(error).into()),
+        };
+        lock(&self.finished).insert(key, finished.clone());
+        Ok(finished)
     }
 
     /// Says why something does not count, and by which pass, where that is cheap to find out.
@@ -243,137 +325,6 @@ impl Contest {
         Ok(())
     }
 
-    /// How a contestant fares from a start of the profile.
-    fn find(
-        &self,
-        world: &Arc<World>,
-        graph: usize,
-        contestant: &Contestant,
-        budget: u64,
-        start: usize,
-    ) -> Result<Found, ContestError> {
-        let search = |method, first, policy| {
-            look(world, graph, method, first, policy, contestant.seed, budget, start)
-        };
-        match &contestant.way {
-            Way::Walk(policy) | Way::Luck(policy) => {
-                walk(world, graph, contestant, policy, budget, start)
-            }
-            Way::Guided(policy, method) => {
-                let guide = policy.guide(world).map_err(|error| refuse(contestant, &error))?;
-                let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(guide);
-                search(*method, world.first_orders(graph)?, Some(guide))
-            }
-            Way::Plain(method) => search(*method, Vec::new(), None),
-            Way::Coreset(method) => search(*method, world.first_orders(graph)?, None),
-            Way::Order(passes) => follow(world, graph, passes, budget, start),
-            Way::Default => {
-                let best = world.baseline(graph)?.default.primary() as u64;
-                Ok(Found { passes: Vec::new(), best, end: None, charged: 0 })
-            }
-        }
-    }
-
-    /// What the contestant makes of the program after what the pipeline does to it in any case, with the
-    /// same budget, once that is through the compiler's real pipeline. Where the pipeline refuses, or
-    /// outputs are not found equal, the result counts as if nothing had been done.
-    fn send_through(
-        &self,
-        world: &Arc<World>,
-        graph: usize,
-        contestant: &Contestant,
-        outcome: &mut Outcome,
-    ) -> Result<(), ContestError> {
-        let spec = self.profile.spec();
-        let baseline = world.baseline(graph)?;
-        let later = || spec.stages.iter().filter(|stage| !spec.is_of_order(stage.figure));
-        let stage = |stage: &xla_gym_profile::Stage, result: f64| {
-            let value = |figures: &Figures, figure: Figure| figures.get(figure).unwrap_or_default();
-            let default = value(&baseline.default, stage.figure);
-            match stage.comparison {
-                Comparison::Reduction => {
-                    Stage::new(stage.name, value(&baseline.initial, stage.figure), default, result)
-                }
-                Comparison::Quotient => Stage::left(stage.name, default, result),
-            }
-        };
-        let of = |figures: &Figures, figure| figures.get(figure).unwrap_or_default();
-        if matches!(contestant.way, Way::Default) {
-            let outputs = self.prover.is_some().then_some(Outputs::Equal);
-            outcome.stages.extend(later().map(|one| stage(one, of(&baseline.default, one.figure))));
-            if let Some(first) = later().next()
-                && let Some(first) = outcome.stage_mut(first.name)
-            {
-                first.outputs = outputs;
-            }
-            return Ok(());
-        }
-        let start = prepared(spec);
-        let found = self.find(world, graph, contestant, outcome.budget, start)?;
-        let mut walk = along(world, graph, start, &found.passes)?;
-        let through = self.through(world, graph, &mut walk)?;
-        let mut outputs = None;
-        let figures = match &through {
-            Err(reason) => {
-                outcome.refused = Some(reason.clone());
-                outputs = self.prover.is_some().then_some(Outputs::Rejected);
-                &baseline.initial
-            }
-            Ok(figures) => figures,
-        };
-        let mut stages: Vec<Stage> =
-            later().map(|one| stage(one, of(figures, one.figure))).collect();
-        if let (Some(prover), None) = (&self.prover, &outcome.refused) {
-            let proof = prover.prove(&mut walk, Pipeline::Replaced)?;
-            if !proof.outputs.count() {
-                for (stage, one) in stages.iter_mut().zip(later()) {
-                    stage.claimed = Some(stage.result);
-                    stage.result = stage.result.max(of(&baseline.initial, one.figure));
-                }
-                let from = Walk::begin_at(world, graph, start)?;
-                self.blame(&from, &found.passes, Pipeline::Replaced, &proof, outcome)?;
-            }
-            outputs = Some(proof.outputs);
-        }
-        if let Some(first) = stages.first_mut() {
-            first.passes = Some(names(world, &found.passes));
-            first.outputs = outputs;
-        }
-        outcome.stages.extend(stages);
-        Ok(())
-    }
-
-    /// What comes of a state after the pipeline, remembered.
-    fn through(
-        &self,
-        world: &Arc<World>,
-        graph: usize,
-        walk: &mut Walk,
-    ) -> Result<Through, ContestError> {
-        let key = (graph, walk.state().id);
-        if let Some(known) = lock(&self.through).get(&key) {
-            return Ok(known.clone());
-        }
-        let primary = walk.state().counts.primary();
-        let finished = match walk.session() {
-            Ok(session) => world.finish_instead(session, primary),
-            Err(EnvError::Engine(error)) => Err(error),
-            Err(error) => return Err(error.into()),
-        };
-        let through = match finished {
-            Ok(figures) => Ok(figures),
-            Err(
-                error @ (EngineError::Refused { .. }
-                | EngineError::Pass(_)
-                | EngineError::Died { death: Death::Signal { .. }, .. }),
-            ) => Err(error.to_string()),
-            // No word of the compiler's about this program.
-            Err(error) => return Err(EnvError::from(error).into()),
-        };
-        lock(&self.through).insert(key, through.clone());
-        Ok(through)
-    }
-
     /// The world in which some passes are the actions; all of them, if none are named.
     fn world(&self, passes: Vec<String>) -> Result<Arc<World>, ContestError> {
         let mut worlds = lock(&self.worlds);
@@ -381,8 +332,8 @@ impl Contest {
             return Ok(world.clone());
         }
         let config = WorldConfig {
-            engine: EngineConfig { quarantine: None, ..self.engine.clone() },
             profile: self.profile.clone(),
+            engine: EngineConfig { quarantine: None, ..self.engine.clone() },
             start: self.profile.spec().starts[0].name.to_owned(),
             passes: passes.clone(),
             cache: self.cache.clone(),
@@ -393,138 +344,35 @@ impl Contest {
     }
 }
 
-/// The start from which results go on through the pipeline: after what that does in any case, so that
-/// orders can tidy up after it.
-fn prepared(spec: &Spec) -> usize {
-    spec.starts.iter().position(|start| start.passes == StartPasses::AsPipeline).unwrap_or(0)
+/// The stages that lie after the end of an order.
+fn further(spec: &Spec) -> impl Iterator<Item = &profile::Stage> {
+    spec.stages.iter().filter(|stage| !spec.is_of_order(stage.figure))
 }
 
-/// Where passes lead from a start.
-fn along(
-    world: &Arc<World>,
-    graph: usize,
-    start: usize,
-    passes: &[PassId],
-) -> Result<Walk, ContestError> {
-    let mut walk = Walk::begin_at(world, graph, start)?;
-    for &pass in passes {
-        walk.step(pass)?;
-    }
-    Ok(walk)
-}
-
-fn refuse(contestant: &Contestant, why: &AgentError) -> ContestError {
-    ContestError::Policy { name: contestant.name.clone(), why: why.to_string() }
-}
-
-/// A policy walks once.
-fn walk(
-    world: &Arc<World>,
-    graph: usize,
-    contestant: &Contestant,
-    policy: &TrainedPolicy,
-    budget: u64,
-    start: usize,
-) -> Result<Found, ContestError> {
-    let refuse =
-        |why: &str| ContestError::Policy { name: contestant.name.clone(), why: why.to_owned() };
-    policy.fits(world.engine().hello()).map_err(|error| refuse(&error.to_string()))?;
-    if world.engine().hello().opcodes != policy.interface.opcodes {
-        return Err(refuse("it was trained with another version, which has other opcodes"));
-    }
-    if policy.interface.start != world.start_name() {
-        return Err(refuse(&format!("it was trained from the start {}", policy.interface.start)));
-    }
-    let config = EnvConfig { traj_limit: (budget as usize).max(1), ..EnvConfig::default() };
-    let env = Env::new(world, config.clone())?;
-    let seen = Observation { policy: policy.interface.views.clone(), value: Vec::new() };
-    let observer = Observer::new(&seen, &env);
-    if observer.policy_width() != policy.network.shape().inputs {
-        return Err(refuse("what it should see has another length with this budget"));
-    }
-    let gatherer = Gatherer { world: world.clone(), config, observer, mask: true };
-    let request = EpisodeRequest { benchmark: graph, start, seed: contestant.seed, stream: 0 };
-    let chooser = match contestant.way {
-        Way::Luck(_) => Chooser::Random,
-        _ => Chooser::Greedy(&policy.network),
-    };
-    let episode = gatherer.play(request, chooser)?;
-    let pass = |action: &usize| world.actions()[*action];
-    Ok(Found {
-        passes: episode.best_path.iter().map(pass).collect(),
-        best: episode.lowest(),
-        end: Some((episode.last(), episode.path.iter().map(pass).collect())),
-        charged: episode.len() as u64,
-    })
-}
-
-/// An order that is the same for all graphs.
-fn follow(
-    world: &Arc<World>,
-    graph: usize,
-    passes: &[String],
-    budget: u64,
-    start: usize,
-) -> Result<Found, ContestError> {
-    let passes =
-        world.engine().passes(passes.iter().map(String::as_str)).map_err(EnvError::from)?;
-    let mut walk = Walk::begin_at(world, graph, start)?;
-    let mut best = (walk.state().counts.primary(), 0);
-    let within = passes.len().min(budget as usize);
-    for &pass in &passes[..within] {
-        walk.step(pass)?;
-        best = best.min((walk.state().counts.primary(), walk.steps().len()));
-    }
-    let (best, length) = best;
-    let end = Some((walk.state().counts.primary(), walk.steps().collect()));
-    let passes = walk.steps().take(length).collect();
-    Ok(Found { passes, best, end, charged: within as u64 })
-}
-
-/// A search.
-#[allow(clippy::too_many_arguments, reason = "each is a part of what is searched")]
-fn look(
-    world: &Arc<World>,
-    graph: usize,
-    method: Method,
-    first: Vec<Vec<PassId>>,
-    policy: Option<Arc<dyn xla_gym_search::Policy>>,
-    seed: u64,
-    budget: u64,
-    start: usize,
-) -> Result<Found, ContestError> {
-    // The world begins at the program as it came, and a search after what leads to the start.
-    let prefix = world.start_passes(graph, start)?.to_vec();
-    let start = Walk::begin_after(world, graph, &prefix)?;
-    let task = Search {
-        world,
-        benchmark: graph,
-        budget: Budget::passes(budget),
-        seed,
-        goal: Goal::default(),
-        policy,
-        prefix,
-        first,
-        costs: Arc::default(),
-        stop: Arc::default(),
-    };
-    let found = search(&task, &*method.optimizer(), &|_, _| {})?;
-    let initial = start.state().counts.primary();
-    let best = found.candidates.first().filter(|best| best.state.counts.primary() < initial);
-    // The way that a search returns includes what it was told to begin with.
-    let before = start.path().len();
-    Ok(Found {
-        passes: best.map(|best| best.passes[before..].to_vec()).unwrap_or_default(),
-        best: best.map_or(initial, |best| best.state.counts.primary()),
-        end: None,
-        charged: found.passes,
+/// A result at a stage, if that is known there, and of the compiler itself too.
+fn measured(stage: &profile::Stage, baseline: &Baseline, result: Option<f64>) -> Option<Stage> {
+    let (default, result) = (baseline.default.get(stage.figure)?, result?);
+    Some(match stage.comparison {
+        Comparison::Reduction => {
+            Stage::new(stage.name, baseline.initial.get(stage.figure)?, default, result)
+        }
+        Comparison::Quotient => Stage::left(stage.name, default, result),
     })
 }
 
 /// What was not found equal counts as if nothing had been done.
-fn forfeit(stage: &mut Stage) {
+fn forfeit(stage: &mut Stage, initial: Option<f64>) {
     stage.claimed = Some(stage.result);
-    stage.result = stage.result.max(stage.initial.unwrap_or(stage.result));
+    stage.result = stage.result.max(initial.unwrap_or(stage.result));
+}
+
+/// Where passes lead from a walk.
+fn along(from: &Walk, passes: &[PassId]) -> Result<Walk, ContestError> {
+    let mut walk = from.fork();
+    for &pass in passes {
+        walk.step(pass)?;
+    }
+    Ok(walk)
 }
 
 fn names(world: &World, passes: &[PassId]) -> Vec<String> {

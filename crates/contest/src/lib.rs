@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attempt;
 mod contest;
 mod contestant;
 mod earlier;

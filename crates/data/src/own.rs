@@ -86,7 +86,7 @@ mod tests {
 
     fn check(files: &[&str], expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
-        for file in all {
+        for file in files {
             fs::write(folder.path().join(file), "x").unwrap();
         }
         let found = find_programs(folder.path(), &FILES).unwrap();

@@ -30,7 +30,8 @@ pub struct Spec {
     pub usual_objective: &'static str,
     /// What searches, which run nothing, take for run time: measures with weights.
     pub run_time_guess: Vec<(Measure, f64)>,
-    /// Where results are compared with the compiler's own, in the order in which they are told.
+    /// Where results are compared with the compiler's own, in the order in which they are told. The
+    /// first is the end of an order, before any pipeline.
     pub stages: Vec<Stage>,
     /// Where orders can begin. The first is the program as it came.
     pub starts: Vec<Start>,

@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use xla_gym_contest::{Outputs, Records, RecordsError, header};
-use xla_gym_report::{
-    Baseline,
-    results::{Header, Outcome, summary},
-};
+use xla_gym_compilers::profile;
+use xla_gym_contest::{Outputs, Records, RecordsError};
+use xla_gym_report::results::{Header, Outcome, summary};
 
 fn committed(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evidence").join(name);
     xla_gym_rows::text(&path).unwrap()
+}
+
+/// What XLA's figures are, which earlier files do not say.
+fn header() -> Header {
+    xla_gym_contest::header(profile("xla").unwrap().spec())
 }
 
 /// The line that a file begins with.
@@ -21,7 +24,7 @@ fn first_line(header: &Header) -> String {
 
 fn read(text: &str) -> Records {
     let mut records = Records::default();
-    records.add(text).unwrap();
+    records.add(text, &header()).unwrap();
     records
 }
 
@@ -99,18 +102,19 @@ fn what_is_written_is_read() {
     assert_eq!(read(&format!("{text}{{\"graph\":\"hl")).outcomes.len(), 5);
     // Earlier lines, and those of a second file, stand beside later ones.
     let mut both = again.clone();
-    both.add(&committed("guided.jsonl")).unwrap();
+    both.add(&committed("guided.jsonl"), &header()).unwrap();
     assert!(both.outcomes.len() > 5);
 }
 
 #[test]
 fn figures_of_another_compiler_are_not_mixed_in() {
-    let other = Header { baseline: Baseline::new("-Oz", "-Oz"), ..header() };
+    let other = xla_gym_contest::header(profile("toy").unwrap().spec());
+    assert_ne!(other.baseline, header().baseline);
     let mut records = read(&first_line(&other));
-    let error = records.add(&committed("guided.jsonl")).unwrap_err();
+    let error = records.add(&committed("guided.jsonl"), &header()).unwrap_err();
     assert!(matches!(error, RecordsError::OtherHeader { line: 1 }), "{error}");
-    let error = read(&committed("guided.jsonl")).add(&first_line(&other));
+    let error = read(&committed("guided.jsonl")).add(&first_line(&other), &header());
     assert!(matches!(error, Err(RecordsError::OtherHeader { line: 1 })));
-    let error = Records::default().add("{\"graph\":\"a\"}\n").unwrap_err();
+    let error = Records::default().add("{\"graph\":\"a\"}\n", &header()).unwrap_err();
     assert!(matches!(error, RecordsError::Line { line: 1, .. }), "{error}");
 }
