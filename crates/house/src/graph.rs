@@ -18,12 +18,8 @@ pub const UNWANTED: &[(&str, &str, &str)] = &[
 ];
 
 /// Those of them that are still there. A row goes with its edge; none may come.
-pub const LEAVING: &[(&str, &str)] = &[
-    ("env", "oracle"),
-    ("agents", "report"),
-    ("contest", "report"),
-    ("proof", "report"),
-];
+pub const LEAVING: &[(&str, &str)] =
+    &[("env", "oracle"), ("agents", "report"), ("contest", "report"), ("proof", "report")];
 
 /// Crates that must not depend on any other of ours.
 const ALONE: [&str; 4] = ["common", "protocol", "shared-file", "house"];

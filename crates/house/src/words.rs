@@ -56,7 +56,7 @@ fn find_below(workspace: &Path, room: &str, path: &Path, places: &mut Vec<Place>
         return sorted(path)?.iter().try_for_each(|path| find_below(workspace, room, path, places));
     }
     let text = fs::read(path).with_context(|| path.display().to_string())?;
-    for (index, line) in String::from_utf8_lossy(&text).lines().enumerate() {
+    for (index, line) in without_tests(&String::from_utf8_lossy(&text)) {
         let line = without_neutral(line);
         for word in WORDS {
             let file = path.strip_prefix(workspace).unwrap_or(path);
@@ -66,6 +66,26 @@ fn find_below(workspace: &Path, room: &str, path: &Path, places: &mut Vec<Place>
         }
     }
     Ok(())
+}
+
+/// The lines of a file with their places, without what is only there for tests: those may meet real
+/// compilers. An item ends where `rustfmt` puts its end, in the column where it begins.
+fn without_tests(text: &str) -> Vec<(usize, &str)> {
+    let mut kept = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((index, line)) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            kept.push((index, line));
+            continue;
+        }
+        let column = line.len() - line.trim_start().len();
+        let ends = |line: &str| {
+            let at = line.len() - line.trim_start().len();
+            at == column && (line.trim() == "}" || line.ends_with(';') || line.ends_with("{}"))
+        };
+        lines.by_ref().find(|(_, line)| ends(line));
+    }
+    kept
 }
 
 /// A line in small letters, without what is neutral.
@@ -212,6 +232,18 @@ mod tests {
         assert_eq!(wrong.len(), 4);
         assert!(wrong[0].contains("crates/engine/src/deep/er/page.html:2"), "{}", wrong[0]);
         assert!(wrong[0].contains("Move what knows a compiler"), "{}", wrong[0]);
+    }
+
+    #[test]
+    fn tests_may_meet_compilers_and_what_follows_them_may_not() {
+        let tree = planted(&[(
+            "env/src/lib.rs",
+            "#[cfg(test)]\nmod more;\n// xla\n#[cfg(test)]\nfn try_it() {\n    let hlo = {\n    };\n}\n\
+             fn legal() {}\n#[cfg(test)]\nmod tests {\n    use xla;\n}\n",
+        )]);
+        let places = find(tree.path()).unwrap();
+        let found: Vec<_> = places.iter().map(|place| (place.word, place.line)).collect();
+        assert_eq!(found, [("xla", 3), ("legal", 9)]);
     }
 
     #[test]
