@@ -16,7 +16,7 @@ const NORMALIZED: &str = "normalized";
 const LEGAL: &str = "legal";
 
 /// The estimates that the view `cost` showed.
-const COSTS: [&str; 3] = ["flops", "transcendentals", "bytes"];
+const COSTS: [&str; 3] = ["flops", "transcendentals", "bytes_accessed"];
 
 /// Keys of the potential that are weights by name today.
 const WEIGHTS: [(&str, &str); 2] =
