@@ -37,7 +37,7 @@ setup:
 	@python3 tools/setup.py
 
 build: setup
-	$(CARGO) build --release --locked -p xla-gym -p xla-gym-xla-worker
+	$(CARGO) build --release --locked -p xla-gym -p xla-gym-xla-worker -p xla-gym-toy-worker
 
 demo: build
 	@tools/demo.sh
@@ -52,7 +52,7 @@ test-rust: setup
 
 wheel: build $(PYTHON_ENV)/ready python/src/xla_gym/_setup.py
 	mkdir -p python/src/xla_gym/_bin dist
-	cp $(BIN)/xla-gym-worker-xla python/src/xla_gym/_bin/
+	cp $(BIN)/xla-gym-worker-xla $(BIN)/xla-gym-worker-toy python/src/xla_gym/_bin/
 	rm -f dist/*.whl
 	cd python && ../$(PYTHON) -m maturin build --release --locked --quiet --auditwheel skip --out ../dist
 

@@ -40,6 +40,14 @@ pub fn memory_for_running() -> u64 {
 }
 
 /// How to run an engine.
+///
+/// ```
+/// use xla_gym_engine::{EngineConfig, protocol::Limits};
+///
+/// let mut config = EngineConfig::new("target/release/xla-gym-worker-toy".into());
+/// config.limits = Limits { pass_millis: 1_000, ..config.limits };
+/// assert_eq!(config.quarantine, None);
+/// ```
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// The worker program.
@@ -102,6 +110,18 @@ pub fn find_worker(engine: &str) -> Result<PathBuf, EngineError> {
 }
 
 /// One compiler, ready to make sessions. Cheap to clone, shared between threads.
+///
+/// ```no_run
+/// use xla_gym_engine::{Engine, EngineConfig};
+///
+/// let engine = Engine::start(EngineConfig::named("toy")?)?;
+/// for pass in &engine.hello().passes {
+///     println!("{}: {}", pass.name, pass.description);
+/// }
+/// let error = engine.pass("dedupe").unwrap_err();
+/// println!("{error}"); // It names passes that are called almost so.
+/// # Ok::<(), xla_gym_engine::EngineError>(())
+/// ```
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,

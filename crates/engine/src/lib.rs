@@ -9,6 +9,22 @@
 //! A session's state is its source plus its list of passes. Every lost worker is rebuilt by
 //! replaying that list, from a *frozen* fork of an earlier state where there is one.
 //!
+//! ```no_run
+//! use xla_gym_engine::{Engine, EngineConfig, EngineError, protocol::Observe};
+//!
+//! let engine = Engine::start(EngineConfig::named("toy")?)?;
+//! let mut session = engine.load_file("program.toy")?;
+//! for pass in engine.passes(["fold", "dead"])? {
+//!     match session.apply(pass, Observe::COUNTS) {
+//!         Ok(applied) => println!("changed: {}, then {:?}", applied.changed, applied.observation.counts),
+//!         // The session stands where it stood before the pass.
+//!         Err(error @ EngineError::Pass(_)) => println!("{error}"),
+//!         Err(error) => return Err(error.into()),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Invariants: this crate links no compiler; no worker's death becomes the caller's.
 
 mod engine;
@@ -28,5 +44,4 @@ pub use quarantine::{Quarantine, QuarantineEntry};
 pub use scratch::{Compiled, Scratch};
 pub use session::{Applied, Session};
 pub use source::{Source, SourceError};
-pub use xla_gym_common::{cores, on_all_cores};
 pub use xla_gym_protocol as protocol;

@@ -54,6 +54,20 @@ impl Frozen {
 ///
 /// Whatever a pass does to the worker, the session stays in a defined state: after the pass, or
 /// before it with an error that says why.
+///
+/// ```no_run
+/// # use xla_gym_engine::{Engine, EngineConfig, Source, protocol::{Form, Observe}};
+/// # let engine = Engine::start(EngineConfig::named("toy")?)?;
+/// let source = Source::from_bytes("sum", b"toy\ninput 0\nconst 2\nadd 0 1\n".to_vec())?;
+/// let mut session = engine.load(&source)?;
+/// let mut other = session.fork()?;
+/// session.apply(engine.pass("fold")?, Observe::NOTHING)?;
+/// assert_ne!(session.steps(), other.steps());
+/// session.undo(1)?;
+/// assert_eq!(session.fingerprint()?, other.fingerprint()?);
+/// println!("{}", String::from_utf8_lossy(&session.print(Form::TEXT)?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Session {
     source: Source,
     /// None after a loss, until the next use.

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use xla_gym_common::lock;
-use xla_gym_engine::EngineConfig;
+use xla_gym_profile::Profile;
 use xla_gym_teaching::{Setting, Watch};
+use xla_gym_xla_profile::Xla;
 
 use crate::graphs;
 
@@ -44,5 +45,6 @@ impl Drop for Bar {
 
 /// The setting of an experiment, which only a kill ends.
 pub fn setting(bar: &Bar) -> Result<Setting<'_>> {
-    Ok(Setting { engine: EngineConfig::xla()?, stop: Arc::default(), watch: bar })
+    let profile = Arc::new(Xla::default());
+    Ok(Setting { engine: profile.engine_config()?, profile, stop: Arc::default(), watch: bar })
 }

@@ -64,7 +64,7 @@ pub fn run(args: Args) -> Result<()> {
         budget: Budget::passes(args.budget),
         seed: args.seed,
         trials: args.trials,
-        policy: args.policy.as_deref().map(TrainedPolicy::find).transpose()?,
+        policy: args.policy.as_deref().map(|name| TrainedPolicy::find(name, "xla")).transpose()?,
         astray: args.astray,
     };
     let bar = Bar::default();

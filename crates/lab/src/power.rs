@@ -12,6 +12,8 @@ use xla_gym_optimize::compare_speed;
 use xla_gym_oracle::{Calm, inputs};
 use xla_gym_rows::{self as rows, Appender};
 
+use crate::graphs;
+
 /// Programs whose time is known to be in proportion to how often a loop turns: for each, the width of the
 /// matrices in it, and about how long it runs.
 const PROGRAMS: [(&str, u32); 3] = [("short", 8), ("middle", 64), ("long", 256)];

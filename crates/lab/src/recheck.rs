@@ -14,11 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xla_gym_common::{fnv64, on_all_cores};
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, protocol::PassId};
-use xla_gym_env::{Walk, World, WorldConfig};
-use xla_gym_optimize::Coreset;
+use xla_gym_env::{Walk, World};
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
 use xla_gym_rows::{self as rows, Appender};
+use xla_gym_xla_profile::{Coreset, MADE_LEGAL};
 
 use crate::graphs;
 
@@ -210,7 +209,7 @@ fn chosen(args: &Args, files: &[Vec<Value>]) -> Result<Vec<Order>> {
 fn size(graph: &str) -> u64 {
     match Benchmarks::find([graph]).map(|found| found.programs) {
         Ok(programs) => match programs.first() {
-            Some(Benchmark::Graph(graph)) => graph.counts.instructions,
+            Some(Benchmark::Graph(graph)) => graph.size(),
             _ => 0,
         },
         Err(_) => 0,
@@ -238,7 +237,8 @@ fn orders_of(row: &Value, at: (usize, usize)) -> Result<Vec<Order>> {
         claimed: None,
     };
     if let Some(graph) = text("benchmark") {
-        let legal = row.get("legal").and_then(Value::as_bool).unwrap_or_default();
+        let said = row.get("legal").and_then(Value::as_bool).unwrap_or_default();
+        let legal = said || text("start").is_some_and(|start| start == MADE_LEGAL);
         let pipeline = if legal { Pipeline::Replaced } else { Pipeline::Whole };
         let (contestant, claimed) = ("demonstration".to_owned(), number("/operations"));
         return Ok(vec![Order { graph, contestant, legal, pipeline, claimed, ..order }]);
@@ -358,12 +358,8 @@ fn check_graph(
     orders: &[&Order],
     write: &mut dyn FnMut(Checked) -> Result<()>,
 ) -> Result<()> {
-    let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        ..WorldConfig::xla()?
-    };
     let program = Benchmarks::find([&orders[0].graph])?;
-    let world = Arc::new(World::with_programs(config, program)?);
+    let world = Arc::new(World::with_programs(graphs::world("emitted")?, program)?);
     let prover = Prover::new(Options { trials: args.trials, ..Options::default() });
     for order in orders {
         let begin = Instant::now();
@@ -399,20 +395,24 @@ fn replay(world: &Arc<World>, prover: &Prover, order: &Order, checked: &mut Chec
             return Ok(());
         }
     };
-    let legalising = if order.legal { world.legalising(0)?.to_vec() } else { Vec::new() };
-    let prefix: Vec<PassId> = [legalising, after].concat();
-    let mut walk = Walk::begin_after(world, 0, &prefix)?;
+    let start = if order.legal { MADE_LEGAL } else { world.start_name() };
+    let start = world.profile().spec().start(start).context("there is no such start")?;
+    let mut from = Walk::begin_at(world, 0, start)?;
+    for &pass in &after {
+        from.step(pass)?;
+    }
+    let mut walk = from.fork();
     for &pass in &passes {
         walk.step(pass)?;
     }
-    checked.operations = walk.state().counts.operations;
+    checked.operations = walk.state().counts.primary();
     let proof = prover.prove(&mut walk, order.pipeline)?;
     let wrong = [Outputs::Different, Outputs::OtherSignature, Outputs::Rejected];
     if proof.outputs != Outputs::Equal {
         checked.why = Some(proof.words);
     }
     if wrong.contains(&proof.outputs) {
-        let guilty = prover.guilty(world, 0, &prefix, &passes, order.pipeline)?;
+        let guilty = prover.guilty(&from, &passes, order.pipeline)?;
         checked.guilty = guilty.map(|guilty| guilty.pass);
     }
     checked.outputs = proof.outputs;
@@ -528,6 +528,10 @@ mod tests {
         let passes = json!(["cse"]);
         check(
             json!({"benchmark": "g", "legal": true, "passes": passes, "operations": 5}),
+            &[("order", "demonstration", true, Some(5))],
+        );
+        check(
+            json!({"benchmark": "g", "start": "legal", "passes": passes, "operations": 5}),
             &[("order", "demonstration", true, Some(5))],
         );
         check(json!({"found_on": "g", "passes": passes}), &[("order", "coreset", false, None)]);

@@ -5,12 +5,13 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use xla_gym_data::Benchmarks;
-use xla_gym_engine::EngineConfig;
-use xla_gym_env::{Start, World, WorldConfig};
-use xla_gym_optimize::{Figure, Judge, Objective, Task, optimize};
+use xla_gym_env::World;
+use xla_gym_optimize::{Judge, Objective, Task, optimize};
+use xla_gym_profile::Figures;
 use xla_gym_recipe::{Recipe, Timing};
 use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Budget;
+use xla_gym_xla_profile::KERNELS;
 
 use crate::graphs;
 
@@ -114,26 +115,21 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 fn measure(name: &str, found: Benchmarks, args: &Args) -> Result<Row> {
-    let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        start: Start::Emitted,
-        ..WorldConfig::xla()?
-    };
-    let judge = Judge::new(&Arc::new(World::with_programs(config, found)?), 0)?;
+    let world = Arc::new(World::with_programs(graphs::world("emitted")?, found)?);
+    let judge = Judge::new(&world, 0)?;
     let task = Task {
-        objective: args.objective.parse::<Objective>()?,
+        objective: Objective::parse(&args.objective, judge.spec())?,
         budget: Budget {
             passes: Some(4000),
             time: Some(Duration::try_from_secs_f64(args.seconds)?),
         },
         seed: args.seed,
         trials: 2,
-        ..Task::default()
+        ..Task::usual(judge.spec())
     };
     let answer = optimize(&judge, &task, &())?;
-    let figures = (Figure::Kernels, &answer.default, &answer.figures);
-    let kernels =
-        (figures.1.get(figures.0).unwrap_or(0.0), figures.2.get(figures.0).unwrap_or(0.0));
+    let kernels = |figures: &Figures| figures.get(KERNELS).unwrap_or(0.0);
+    let kernels = (kernels(&answer.default), kernels(&answer.figures));
     Ok(Row {
         graph: name.to_owned(),
         objective: args.objective.clone(),

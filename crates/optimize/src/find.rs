@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use xla_gym_engine::{on_all_cores, protocol::PassId};
+use xla_gym_common::on_all_cores;
+use xla_gym_engine::protocol::PassId;
 use xla_gym_search::{Budget, Candidate, Costs, Goal, Method, Policy, Search, StopReason, search};
 
 use crate::{

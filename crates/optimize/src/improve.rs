@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 
 use crate::{
     error::OptimizeError,

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 use xla_gym_search::Method;
 
 use crate::{

@@ -9,6 +9,19 @@ use crate::error::OptimizeError;
 
 /// What is to be made small: one figure, a weighted sum (`0.7*a+0.3*b`), or several at
 /// once (`a,run-time`), which gives a front of results of which none beats another in all.
+///
+/// ```
+/// use xla_gym_optimize::Objective;
+/// use xla_gym_profile::Profile;
+/// use xla_gym_toy_profile::Toy;
+///
+/// let toy = Toy::default();
+/// let sum = Objective::parse("0.7*final+0.3*work", toy.spec())?;
+/// let front = Objective::parse("registers,run-time", toy.spec())?;
+/// assert!(!sum.is_front() && front.is_front() && front.needs_clock());
+/// assert!(Objective::parse("speed-of-light", toy.spec()).is_err());
+/// # Ok::<(), xla_gym_optimize::OptimizeError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
     /// Figures with their weights, which add up to 1.

@@ -40,6 +40,26 @@ const CHANGED: usize = 64;
 
 /// Finds the best order for a program. The answer is verified, compiled, and run beside the
 /// original; where nothing beats the default, that is the answer.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use xla_gym_env::{World, WorldConfig};
+/// use xla_gym_optimize::{Judge, Objective, Task, optimize};
+/// use xla_gym_search::Budget;
+/// use xla_gym_toy_profile::Toy;
+///
+/// let world = Arc::new(World::new(WorldConfig::new(Arc::new(Toy::default()))?, ["program.toy"])?);
+/// let spec = world.profile().spec();
+/// let task = Task {
+///     objective: Objective::parse("final", spec)?,
+///     budget: Budget::passes(1000),
+///     ..Task::usual(spec)
+/// };
+/// let answer = optimize(&Judge::new(&world, 0)?, &task, &())?;
+/// println!("{}: {:?}", answer.recipe.gain, answer.recipe.passes);
+/// # Ok::<(), xla_gym_optimize::OptimizeError>(())
+/// ```
 pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer, OptimizeError> {
     let budget = match task.budget {
         Budget { passes: None, time: None } => task.usual_budget(judge),

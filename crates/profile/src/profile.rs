@@ -1,6 +1,6 @@
 //! What cannot be data.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ffi::OsString};
 
 use xla_gym_engine::{
     EngineConfig, EngineError,
@@ -14,9 +14,15 @@ pub trait Profile: Send + Sync {
     /// What it says, apart from the hooks below.
     fn spec(&self) -> &Spec;
 
-    /// How to run the compiler's worker.
+    /// What the environment of the compiler's worker must say, wherever the worker is.
+    fn environment(&self) -> Vec<(OsString, Option<OsString>)> {
+        Vec::new()
+    }
+
+    /// How to run the compiler's worker, where [`EngineConfig::named`] finds it.
     fn engine_config(&self) -> Result<EngineConfig, EngineError> {
-        EngineConfig::named(self.spec().engine)
+        let found = EngineConfig::named(self.spec().engine)?;
+        Ok(EngineConfig { environment: self.environment(), ..found })
     }
 
     /// The compiler's own optimisation passes, as passes of its table, out of those that its usual
@@ -33,6 +39,13 @@ pub trait Profile: Send + Sync {
     /// Passes of the pipeline that can be left out, one by one.
     fn can_be_left_out(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The pass that copies functions into those that call them, and the one that does so only where
+    /// nothing has to be copied. What is copied cannot be taken back, so it is better done late. None
+    /// where there are no such passes.
+    fn copying(&self) -> Option<[String; 2]> {
+        None
     }
 
     /// Orders that did well on other programs, the best first, for one with these opcodes.

@@ -23,5 +23,5 @@ pub use recipe::{
     VERSION,
 };
 pub use store::{Store, StoreLimit};
-pub use written::Unreadable;
+pub use written::{Unreadable, decode};
 pub use xla_gym_shared_file::FileError;

@@ -39,6 +39,19 @@ impl Default for StoreLimit {
 /// A file with the best recipe that is known for each program, compiler and objective.
 ///
 /// Many threads and processes may use it at once. One that is killed leaves the file whole.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("recipes.db");
+/// use xla_gym_protocol::Fingerprint;
+/// use xla_gym_recipe::{Store, StoreLimit};
+///
+/// let store = Store::open(&path, StoreLimit { recipes: 1000 })?;
+/// assert!(store.is_empty()? && store.only_read_because().is_none());
+/// assert_eq!(store.best(Fingerprint(7), "toy 1.0", "final")?, None);
+/// assert_eq!(store.forget(Fingerprint(7))?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Store {
     access: Mutex<Access>,
     path: PathBuf,

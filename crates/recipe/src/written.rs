@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use xla_gym_common::write_whole;
 
 use crate::{
@@ -20,8 +20,8 @@ pub enum Unreadable {
     Malformed(serde_json::Error),
     /// It has another format.
     #[error(
-        "this recipe has version {found}, and version {VERSION} is read; make it again, or use a \
-         matching release"
+        "this recipe has version {found}, and versions {FIRST} to {VERSION} are read; make it again, \
+         or use a matching release"
     )]
     Version {
         /// Its format.
@@ -40,8 +40,10 @@ pub fn decode(text: &[u8]) -> Result<Recipe, Unreadable> {
     match version {
         VERSION => serde_json::from_slice(text).map_err(Unreadable::Malformed),
         FIRST => {
-            let old = serde_json::from_slice(text).map_err(Unreadable::Malformed)?;
-            serde_json::from_value(from_first(old)).map_err(Unreadable::Malformed)
+            // A list, which could stand for the fields in their order, was never written.
+            let old: Map<String, Value> =
+                serde_json::from_slice(text).map_err(Unreadable::Malformed)?;
+            serde_json::from_value(from_first(old).into()).map_err(Unreadable::Malformed)
         }
         found => Err(Unreadable::Version { found }),
     }
@@ -51,10 +53,12 @@ pub fn decode(text: &[u8]) -> Result<Recipe, Unreadable> {
 const FIRST: u32 = 1;
 
 /// Turns the fields of [`FIRST`] into stages. Whatever does not fit is left for the reading to refuse.
-fn from_first(mut old: Value) -> Value {
-    old["version"] = VERSION.into();
-    if let Some(start) = old["start"].as_str() {
-        old["start"] = start.replace("ised", "ized").into();
+fn from_first(mut old: Map<String, Value>) -> Map<String, Value> {
+    old.insert("version".to_owned(), VERSION.into());
+    if let Some(start) = old.get_mut("start")
+        && start == "normalised"
+    {
+        *start = "normalized".into();
     }
     let Some(evidence) = old.get_mut("evidence").and_then(Value::as_object_mut) else { return old };
     let is_stage = |value: &Value| value.get("initial").is_some() && value.get("result").is_some();

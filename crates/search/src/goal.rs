@@ -20,6 +20,14 @@ fn of(measure: Measure, state: &State) -> f64 {
 }
 
 /// A weighted sum of measures, each as a share of what it was at the start.
+///
+/// ```
+/// use xla_gym_search::{Goal, Measure};
+///
+/// // Mostly fewer operations, and a little less of the first estimate of cost.
+/// let goal = Goal { parts: vec![(Measure::PRIMARY, 0.8), (Measure::costs(&[0]), 0.2)] };
+/// assert_ne!(goal, Goal::default());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
     /// Measure, weight.

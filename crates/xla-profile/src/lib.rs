@@ -96,7 +96,7 @@ impl Profile for Xla {
         &self.spec
     }
 
-    fn engine_config(&self) -> Result<EngineConfig, EngineError> {
+    fn environment(&self) -> Vec<(OsString, Option<OsString>)> {
         let set = |name: &str, value: OsString| (name.into(), Some(value));
         let mut environment = vec![
             set("TF_CPP_MIN_LOG_LEVEL", "3".into()),
@@ -108,7 +108,7 @@ impl Profile for Xla {
         if let Some(engines) = env::var_os("XLA_GYM_ENGINE_DIR") {
             environment.push(set("LD_LIBRARY_PATH", library_folders(Path::new(&engines))));
         }
-        Ok(EngineConfig { environment, ..EngineConfig::named("xla")? })
+        environment
     }
 
     fn own_order(&self, ran: &[PipelinePass]) -> Vec<String> {
@@ -126,6 +126,10 @@ impl Profile for Xla {
 
     fn can_be_left_out(&self) -> Vec<String> {
         can_be_left_out()
+    }
+
+    fn copying(&self) -> Option<[String; 2]> {
+        Some(["call-inliner", "call-inliner:single-call-site"].map(str::to_owned))
     }
 
     fn first_orders(&self, has_opcode: &dyn Fn(&str) -> bool) -> Vec<Vec<String>> {

@@ -129,7 +129,7 @@ def _optimize(program: bytes, settings: _Settings) -> tuple[dict[str, Any], byte
         done = xla_gym.apply_recipe(settings.recipe, program, force=settings.force)
         return settings.recipe, done
     found = xla_gym.optimize(program, **settings.search)
-    return found.recipe, found.hlo
+    return found.recipe, found.program
 
 
 class Compiled:
