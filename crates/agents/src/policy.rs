@@ -348,6 +348,28 @@ mod tests {
     }
 
     #[test]
+    fn policies_of_earlier_versions_are_read_and_those_of_later_ones_refused() {
+        let own = &shipped().interface;
+        // They are of one compiler, by their cards, and knew two starts.
+        for (normalised, start) in [(false, "emitted"), (true, "normalized")] {
+            let mut tensors = shipped().to_tensors().unwrap();
+            let interface = serde_json::json!({
+                "views": own.views, "opcodes": own.opcodes, "passes": own.passes,
+                "traj_limit": own.traj_limit, "normalised": normalised,
+            });
+            let words =
+                [("format", EARLIER_FORMAT.to_owned()), ("interface", interface.to_string())];
+            tensors.words.extend(words.map(|(name, word)| (name.to_owned(), word)));
+            let read = TrainedPolicy::from_bytes(&tensors.to_bytes().unwrap()).unwrap();
+            assert_eq!(read.interface, Interface { start: start.to_owned(), ..own.clone() });
+            assert_eq!(read.card, shipped().card);
+        }
+        refused("a later version may have", |_, tensors| {
+            tensors.words.insert("format".to_owned(), "xla-gym-policy 3".to_owned());
+        });
+    }
+
+    #[test]
     fn weights_that_are_no_numbers_are_refused() {
         changed(|_, _| {}).unwrap();
         for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
