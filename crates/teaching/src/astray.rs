@@ -53,34 +53,3 @@ pub(crate) fn go_astray(
     let own = path.split_off(steps.min(path.len()));
     Ok((path, own))
 }
-
-#[cfg(test)]
-mod tests {
-    use xla_gym_agents::TrainedPolicy;
-    use xla_gym_data::Benchmarks;
-    use xla_gym_profile::Profile;
-    use xla_gym_xla_profile::Xla;
-
-    use super::*;
-
-    #[test]
-    fn steps_astray_change_the_program_and_depend_on_the_seed_alone() {
-        let policy = TrainedPolicy::find("general", "xla").unwrap();
-        let program = Benchmarks::find(["hlo-v1/mlp/classifier-forward-8l"]).unwrap();
-        let profile: Arc<dyn Profile> = Arc::new(Xla::default());
-        let engine = profile.engine_config().unwrap();
-        let passes = &policy.interface.passes;
-        let world = crate::program::world(&profile, &engine, program, passes).unwrap();
-        let guide = policy.guide(&world).unwrap();
-        let mut walks = Vec::new();
-        for seed in 0..4 {
-            let (after, own) = go_astray(&world, &[], &guide, seed).unwrap();
-            assert!((1..=ASTRAY).contains(&after.len()) && own.len() <= GOES_ON);
-            let both = [after.clone(), own.clone()].concat();
-            assert_eq!(Walk::begin_after(&world, 0, &both).unwrap().path().len(), both.len());
-            assert_eq!(go_astray(&world, &[], &guide, seed).unwrap(), (after.clone(), own));
-            walks.push(after);
-        }
-        assert!(walks.iter().any(|walk| *walk != walks[0]));
-    }
-}

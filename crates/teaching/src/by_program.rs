@@ -102,7 +102,7 @@ mod tests {
     use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
 
     use xla_gym_profile::Profile;
-    use xla_gym_xla_profile::Xla;
+    use xla_gym_toy_profile::Toy;
 
     use super::*;
     use crate::program::demonstration;
@@ -116,7 +116,7 @@ mod tests {
         assert!(groups(&orders, 5).is_empty());
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("out.jsonl");
-        let profile: Arc<dyn Profile> = Arc::new(Xla::default());
+        let profile: Arc<dyn Profile> = Arc::new(Toy::default());
         let engine = profile.engine_config().unwrap();
         let setting = Setting { profile, engine, stop: Arc::default(), watch: &() };
         let calls = AtomicUsize::new(0);

@@ -104,31 +104,3 @@ fn postponed(
     }
     Ok(None)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::program::{demonstration, world_of};
-
-    const COPIES: &str = "call-inliner";
-
-    #[test]
-    fn functions_are_copied_last_or_not_at_all() {
-        let name = "hlo-v1/gpt2/train-1l-adamw";
-        let order = demonstration(name, &[COPIES, "algsimp", "cse"]);
-        let world = world_of(name);
-        let inlining = world.profile().spec().inlining.unwrap();
-        let (passes, operations, copies) =
-            postponed(&world, inlining, &order, u64::MAX).unwrap().unwrap();
-        assert!(!copies && !passes.iter().any(|pass| pass == COPIES), "{passes:?}");
-        if let Some((passes, fewer, copies)) =
-            postponed(&world, inlining, &order, operations - 1).unwrap()
-        {
-            let at = passes.iter().position(|pass| pass == COPIES).unwrap();
-            assert!(copies && at > 0 && fewer < operations, "{passes:?}");
-        }
-        assert!(postponed(&world, inlining, &order, 0).unwrap().is_none());
-        let none = demonstration(name, &["algsimp"]);
-        assert!(postponed(&world, inlining, &none, u64::MAX).unwrap().is_none());
-    }
-}

@@ -93,7 +93,7 @@ pub(crate) fn demonstration(benchmark: &str, passes: &[&str]) -> Demonstration {
 
 #[cfg(test)]
 pub(crate) fn world_of(benchmark: &str) -> Arc<World> {
-    let profile: Arc<dyn Profile> = Arc::new(xla_gym_xla_profile::Xla::default());
+    let profile: Arc<dyn Profile> = Arc::new(xla_gym_toy_profile::Toy::default());
     let engine = profile.engine_config().unwrap();
     world(&profile, &engine, Benchmarks::find([benchmark]).unwrap(), &[]).unwrap()
 }

@@ -54,27 +54,30 @@ mod tests {
     use super::*;
     use crate::program::{demonstration, world_of};
 
+    /// The pass that miscompiles: here it takes two inputs for one.
+    const WRONG: &str = "cancel";
+    const PROGRAM: &str =
+        "toy\ninput 0\ninput 1\nneg 1\nadd 0 2\nmul 0 1\nmul 0 1\nadd 4 5\nmul 3 6\n";
+
     #[test]
     fn an_order_is_cut_before_the_pass_that_makes_it_wrong() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("scatter.hlo");
-        std::fs::write(&file, include_str!("../../../testdata/proof/batched-scatter.hlo")).unwrap();
+        let file = folder.path().join("program.toy");
+        std::fs::write(&file, PROGRAM).unwrap();
         let file = file.to_str().unwrap();
         let world = world_of(file);
         let prover = Prover::new(Options { trials: 1, ..Options::default() });
-        let passes = ["algsimp", "scatter_determinism_expander", "dce", "algsimp"];
-        let mut wrong = demonstration(file, &passes);
+        let mut wrong = demonstration(file, &["dedup", "copy-elim", "dead", WRONG, "dead"]);
         let words = prove(&world, &prover, &mut wrong).unwrap().unwrap();
-        assert!(words.contains("after scatter_determinism_expander"), "{words}");
-        assert_eq!(wrong.passes, ["algsimp"]);
-        assert_eq!(wrong.outputs, Outputs::Equal);
-        assert!(wrong.operations < world.emitted_state(0).unwrap().counts.primary());
-        let mut right = demonstration(file, &["algsimp", "dce"]);
+        assert!(words.contains(&format!("after {WRONG}")), "{words}");
+        assert_eq!(wrong.passes, ["dedup", "copy-elim", "dead"]);
+        assert_eq!((wrong.operations, wrong.outputs), (7, Outputs::Equal));
+        let mut right = demonstration(file, &["dedup", "copy-elim", "dead"]);
         assert!(prove(&world, &prover, &mut right).unwrap().is_none());
-        assert_eq!((right.passes.len(), right.outputs), (2, Outputs::Equal));
+        assert_eq!((right.passes.len(), right.outputs), (3, Outputs::Equal));
         // What is wrong before it begins cannot be mended.
-        let mut lost = demonstration(file, &["algsimp"]);
-        lost.after = vec!["scatter_determinism_expander".to_owned()];
+        let mut lost = demonstration(file, &["dedup"]);
+        lost.after = vec![WRONG.to_owned()];
         prove(&world, &prover, &mut lost).unwrap().unwrap();
         assert!(lost.passes.is_empty() && lost.outputs == Outputs::Different);
     }

@@ -1,10 +1,13 @@
-//! Orders to learn from, on real XLA: variants of a pass, and functions that are copied.
+//! Orders to learn from, on real XLA: variants of a pass, functions that are copied, and where a policy
+//! goes astray.
 
 use std::{fs, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
+use xla_gym_agents::TrainedPolicy;
 use xla_gym_profile::Profile;
-use xla_gym_teaching::{Renamed, Setting, canonical, late_copies};
+use xla_gym_search::Budget;
+use xla_gym_teaching::{Renamed, Searches, Setting, canonical, demonstrations, late_copies};
 use xla_gym_xla_profile::Xla;
 
 const COPIES: &str = "call-inliner";
@@ -74,4 +77,31 @@ fn functions_are_copied_last_or_not_at_all() {
     let (done, passes, _) = postpone("as-it-was.jsonl", 0);
     assert_eq!((done.without, done.late), (0, 0));
     assert_eq!(passes, [COPIES, "algsimp", "cse"]);
+}
+
+#[test]
+fn steps_astray_depend_on_the_seed_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let search = |name: &str, seed: u64| {
+        let how = Searches {
+            benchmarks: vec!["hlo-v1/mlp/classifier-forward-8l".to_owned()],
+            largest: u64::MAX,
+            budget: Budget::passes(20),
+            seed,
+            trials: 1,
+            policy: Some(TrainedPolicy::find("general", "xla").unwrap()),
+            astray: Some(2),
+        };
+        let output = folder.path().join(name);
+        demonstrations(&how, &output, &setting()).unwrap();
+        read(&output)
+    };
+    let rows = search("one.jsonl", 0);
+    assert_eq!(rows.len(), 4, "two from each start");
+    let after =
+        |row: &Value| -> Vec<String> { serde_json::from_value(row["after"].clone()).unwrap() };
+    assert!(rows.iter().all(|row| (1..=12).contains(&after(row).len())));
+    assert!(rows.iter().any(|row| after(row) != after(&rows[0])));
+    assert_eq!(search("again.jsonl", 0), rows);
+    assert_ne!(search("other.jsonl", 7), rows);
 }
