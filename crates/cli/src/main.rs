@@ -16,6 +16,7 @@ use xla_gym_agents::AgentError;
 use xla_gym_contest::ContestError;
 use xla_gym_engine::EngineError;
 use xla_gym_env::EnvError;
+use xla_gym_optimize::OptimizeError;
 
 use context::Context;
 
@@ -177,6 +178,11 @@ fn main() -> ExitCode {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
+    if matches!(error.downcast_ref(), Some(OptimizeError::Objective(_)))
+        || error.is::<start::NoStart>()
+    {
+        return 2;
+    }
     let agent = error.downcast_ref::<AgentError>();
     let env = match (agent, error.downcast_ref::<ContestError>()) {
         (Some(AgentError::Env(env)), _) | (_, Some(ContestError::Env(env))) => Some(env),

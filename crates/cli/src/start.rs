@@ -1,6 +1,5 @@
 //! Where passes begin.
 
-use anyhow::{Result, bail};
 use xla_gym_profile::Spec;
 
 /// Where passes begin.
@@ -23,15 +22,20 @@ impl StartArg {
     }
 
     /// Its position among the starts of a compiler.
-    pub fn position(&self, spec: &Spec) -> Result<usize> {
-        match spec.start(self.name()) {
-            Some(position) => Ok(position),
-            None => bail!(
-                "{:?} is no start of {}; there are {}",
-                self.name(),
-                spec.words.title,
-                spec.start_names().join(", ")
-            ),
-        }
+    pub fn position(&self, spec: &Spec) -> Result<usize, NoStart> {
+        spec.start(self.name()).ok_or_else(|| NoStart {
+            name: self.name().to_owned(),
+            title: spec.words.title,
+            known: spec.start_names().join(", "),
+        })
     }
+}
+
+/// A start that a compiler does not have.
+#[derive(Debug, thiserror::Error)]
+#[error("{name:?} is no start of {title}; there are {known}")]
+pub struct NoStart {
+    name: String,
+    title: &'static str,
+    known: String,
 }

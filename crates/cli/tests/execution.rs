@@ -113,7 +113,7 @@ fn score_prints_a_table() {
     let home = Home::new();
     let text =
         home.run(&["score", &mlp("hlo"), "-p", "algsimp,dce", "--start", "normalized"]).expect(0);
-    text.prints(&["operations, order", "kernels", "verifier accepts", "equal on "]);
+    text.prints(&["operations, order", "kernels", "accepts the result", "equal on "]);
     let quick = home.run(&["score", &mlp("hlo"), "-p", "dce", "--no-check"]).expect(0);
     assert!(!quick.stdout.contains("Outputs"), "{quick:#?}");
 }

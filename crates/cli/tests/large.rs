@@ -76,7 +76,12 @@ fn memory_can_be_the_objective_and_may_not_grow_unsaid() {
     // As if the default needed much more.
     let common = ["optimize", GPT2, "--budget", "100", "--no-store"];
     let ran = home.run(&[&common[..], &["--memory-growth", "0.1"]].concat()).expect(0);
-    ran.prints(&["keep it", "bytes of memory where XLA's own needs", "--memory-growth"]);
+    ran.prints(&[
+        "keep it",
+        "memory of the final program",
+        "where XLA's own needs",
+        "--memory-growth",
+    ]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn programs_are_looked_at_and_passes_run() {
     home.run(&["run", &file, "-p", "fold", "-o", "b.hlo"]).expect(1).says(&["toy writes no .hlo"]);
     home.run(&["show", &file, "--engine", "llvm"]).expect(2).says(&["xla", "toy"]);
     home.run(&["run", &file, "-p", "fold", "--start", "normalized"])
-        .expect(1)
+        .expect(2)
         .says(&["is no start of the toy compiler", "emitted, lowered"]);
 }
 
@@ -108,7 +108,7 @@ fn an_order_is_found_proven_written_down_and_applied() {
     assert!(listed[0]["engine"].as_str().unwrap().starts_with("toy "), "{listed}");
     home.run(&["recipes", "export", "all.jsonl"]).expect(0);
     home.run(&["optimize", &file, "--objective", "kernels"])
-        .expect(1)
+        .expect(2)
         .says(&["final, work, registers"]);
     home.run(&["optimize", &file, "--policy", "general"]).expect(2).says(&["toy"]);
     let front = home.json(&["optimize", &file, "--objective", "final,registers", "--no-store"]);

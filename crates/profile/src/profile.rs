@@ -67,7 +67,7 @@ pub trait Profile: Send + Sync {
 /// Commands for the compiler's own tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
-    /// What each does, and the line for a shell.
+    /// What each does, as a heading, and the line for a shell. The first runs the passes.
     pub lines: Vec<(String, String)>,
     /// Passes with settings that the tool cannot give them, so that it runs the plain ones.
     pub approximated: Vec<String>,

@@ -31,11 +31,11 @@ pub fn commands(start: &str, passes: &[String], finish: &Finish) -> Commands {
         let disabled: Vec<&str> = finish.disabled.iter().map(String::as_str).collect();
         list("xla_disable_hlo_passes", &disabled);
     }
-    let mut lines = vec![("with XLA's own tool".to_owned(), line + " FILE.hlo")];
+    let mut lines = vec![("The same with XLA's own tool".to_owned(), line + " FILE.hlo")];
     if !finish.disabled.is_empty() {
         let names = quoted(&finish.disabled.join(","));
         let flags = format!("XLA_FLAGS=--xla_disable_hlo_passes={names}");
-        lines.push(("for the compilation of the result".to_owned(), flags));
+        lines.push(("Compile the result with".to_owned(), flags));
     }
     Commands { lines, approximated }
 }

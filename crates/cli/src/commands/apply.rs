@@ -126,12 +126,12 @@ pub fn commands(world: &World, recipe: &Recipe) -> Commands {
 /// Those commands for people.
 pub fn render_commands(lines: &[(String, String)], approximated: &[String]) -> String {
     let mut out = String::new();
-    for (what, line) in lines {
-        out.push_str(&format!("The same {what}:\n  {line}\n"));
-    }
-    if !approximated.is_empty() {
-        let names = approximated.join(", ");
-        out.push_str(&format!("  (there without the options that they have here: {names})\n"));
+    for (number, (what, line)) in lines.iter().enumerate() {
+        out.push_str(&format!("{what}:\n  {line}\n"));
+        if number == 0 && !approximated.is_empty() {
+            let names = approximated.join(", ");
+            out.push_str(&format!("  (there without the options that they have here: {names})\n"));
+        }
     }
     out
 }

@@ -194,6 +194,14 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     // The first Ctrl-C ends the search, or keeps it from beginning; the second ends the program.
     signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
     signal_hook::flag::register(SIGINT, stop.clone())?;
+    let profile = context.profile(&args.file);
+    let spec = profile.spec();
+    // What is wrongly put is refused before anything is started.
+    args.start.position(spec)?;
+    let objective = match &args.objective {
+        Some(text) => Objective::parse(text, spec)?,
+        None => Objective::usual(spec),
+    };
     let progress = context.progress();
     let pass_millis = args.seconds.map_or(LONGEST_PASS, |seconds| {
         ((seconds * 1e3 / PASSES_AT_LEAST) as u64).clamp(1000, default_limits().pass_millis)
@@ -207,11 +215,6 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         pass_millis,
         &progress,
     )?;
-    let spec = world.profile().spec();
-    let objective = match &args.objective {
-        Some(text) => Objective::parse(text, spec)?,
-        None => Objective::usual(spec),
-    };
     progress.doing("the compiler's own pipeline");
     let judge = Judge::new(&world, 0)?;
     let store = open_store(&args)?;
@@ -387,11 +390,8 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         && let (Some(now), Some(before)) = (answer.figures.get(memory), answer.default.get(memory))
         && now > before
     {
-        let (what, own) = (spec.figure_name(memory), spec.words.baseline_short);
-        out.push_str(&format!(
-            "The final program needs {} more {what} than {own}.\n",
-            count(now - before)
-        ));
+        let (what, own) = (spec.label(memory), spec.words.baseline_short);
+        out.push_str(&format!("{what}: {} more than {own}.\n", count(now - before)));
     }
     if let Some(timing) = &recipe.evidence.timing {
         out.push_str(&format!("Run time: {}\n", sentence(spec, &timing.run)));
