@@ -224,19 +224,17 @@ impl PyWorld {
     }
 
     /// The same in short: the primary metric at the start, and the compiler's own result at each stage
-    /// of its profile.
+    /// of its profile; None where it is not known.
     fn defaults<'py>(&self, py: Python<'py>, benchmark: usize) -> PyResult<Bound<'py, PyTuple>> {
         let world = self.world.get()?;
         let known = release(py, || world.baseline(benchmark))?;
         let spec = world.profile().spec();
-        let stages =
-            spec.stages.iter().map(|stage| (stage.figure, known.default.get(stage.figure)));
-        let shown =
-            [(Figure::PRIMARY, known.initial.get(Figure::PRIMARY))].into_iter().chain(stages);
-        let numbers: Vec<Bound<'py, PyAny>> = shown
-            .map(|(figure, value)| arrays::number(py, spec, figure, value.unwrap_or(f64::NAN)))
-            .collect::<PyResult<_>>()?;
-        PyTuple::new(py, numbers)
+        let stages = spec.stages.iter().map(|stage| (stage.figure, &known.default));
+        let numbers = [(Figure::PRIMARY, &known.initial)].into_iter().chain(stages);
+        let numbers = numbers.map(|(figure, figures)| {
+            figures.get(figure).map(|value| arrays::number(py, spec, figure, value)).transpose()
+        });
+        PyTuple::new(py, numbers.collect::<PyResult<Vec<_>>>()?)
     }
 }
 
