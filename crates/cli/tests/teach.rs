@@ -75,7 +75,7 @@ fn every_step_leaves_its_file_and_is_not_done_twice() {
     let eval = ["eval", "taught/policy.safetensors", "--benchmarks", "hlo-v1/ode/life"];
     let eval = home.json(&[&eval[..], &["--against", "none", "--budget", "16"]].concat());
     assert_eq!(eval[0]["contestant"], "taught");
-    assert!(eval[0]["order"]["mean"]["value"].as_f64().unwrap() >= 0.99, "{eval}");
+    assert!(eval[0]["stages"][0]["mean"]["value"].as_f64().unwrap() >= 0.99, "{eval}");
 
     let start = Instant::now();
     home.run(&teach(&["-o", "taught", "-q"])).expect(0);
