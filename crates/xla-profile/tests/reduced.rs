@@ -34,7 +34,7 @@ fn judge(benchmark: &str) -> Judge {
 }
 
 fn opcodes(judge: &Judge) -> BTreeSet<String> {
-    let start = judge.world.start_state(0).unwrap();
+    let start = judge.world.emitted_state(0).unwrap();
     let engine = judge.world.engine();
     engine.name_opcodes(start.opcodes.clone()).map(|(name, _)| name).collect()
 }
