@@ -220,11 +220,11 @@ fn what_is_not_needed_is_left_out_and_nothing_more() {
     let names: Vec<&str> =
         short.plan.passes.iter().map(|pass| judge.world.engine().pass_name(*pass)).collect();
     assert_eq!(names, ["dedup", "copy-elim", "dead"]);
-    for at in 0..names.len() {
+    for (at, name) in names.iter().enumerate() {
         let mut rest = short.plan.clone();
         rest.passes.remove(at);
         let rest = judge.judge(&rest).unwrap().unwrap();
-        assert!(!rest.figures.no_worse(&short.figures), "{} is not needed", names[at]);
+        assert!(!rest.figures.no_worse(&short.figures), "{name} is not needed");
     }
 }
 
@@ -233,17 +233,16 @@ fn a_pass_is_credited_with_what_is_missing_without_it() {
     let judge = judge_of(PLANTED);
     let plan = Plan::instead(judge.spec(), passes(&judge, &["dedup", "copy-elim", "dead"]));
     let found = attribute(&judge, &plan, true, &()).unwrap();
-    let shown: Vec<(usize, &str, f64, Option<f64>, Option<f64>)> = found
+    let shown = found
         .iter()
-        .map(|one| (one.position, &*one.pass, one.by_step, one.left_out, one.left_out_final))
-        .collect();
+        .map(|one| (one.position, &*one.pass, one.by_step, one.left_out, one.left_out_final));
     // One line goes, in the last step; but it takes all three.
     let expected = [
         (1, "dedup", 0.0, Some(1.0), Some(1.0)),
         (2, "copy-elim", 0.0, Some(1.0), Some(1.0)),
         (3, "dead", 1.0, Some(1.0), Some(1.0)),
     ];
-    assert_eq!(shown, expected);
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
     let steps = timeline(&judge, &plan.passes).unwrap();
     let metrics: Vec<&str> = steps.metrics.iter().map(|metric| &*metric.name).collect();
     assert_eq!(metrics, ["lines", "constants", "work"]);

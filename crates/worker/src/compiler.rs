@@ -33,6 +33,9 @@ pub struct Description {
     pub pipelines: Vec<PipelineSpec>,
 }
 
+/// The programs of a pipeline's stages, where they were reached.
+pub type Stages<P> = Vec<Option<P>>;
+
 /// A compiler that can load programs and run its passes one by one.
 ///
 /// The required methods are enough for an environment. The others have bodies that answer
@@ -92,7 +95,7 @@ pub trait Compiler {
         _: &Self::Program,
         _: &PipelineOptions,
         _: Observe,
-    ) -> Result<(PipelineReport, Vec<Option<Self::Program>>), Failure> {
+    ) -> Result<(PipelineReport, Stages<Self::Program>), Failure> {
         Err(unsupported("pipeline of its own"))
     }
 

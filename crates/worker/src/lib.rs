@@ -12,6 +12,6 @@ mod inherit;
 mod limits;
 mod serve;
 
-pub use compiler::{Compiler, Description, failed, unsupported};
+pub use compiler::{Compiler, Description, Stages, failed, unsupported};
 pub use dying::exit_out_of_memory;
 pub use serve::serve;

@@ -110,6 +110,7 @@ fn immediate_exit(status: i32) -> ! {
 }
 
 /// A program, or what is left of it after a pass failed on it.
+#[allow(clippy::large_enum_variant, reason = "nearly all are intact")]
 enum Slot<P> {
     Intact(Loaded<P>),
     Broken,
