@@ -21,7 +21,7 @@ use xla_gym_engine::EngineConfig;
 use xla_gym_env::{CacheConfig, Env, EnvError, Profile, Walk, World, WorldConfig};
 use xla_gym_events::Events;
 use xla_gym_proof::{Options, Pipeline, Prover};
-use xla_gym_report::results::Progress;
+use xla_gym_records::Progress;
 
 use crate::{
     config::{Config, Environment},
