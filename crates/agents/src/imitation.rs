@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use xla_gym_common::on_all_cores;
 use xla_gym_env::{Env, EnvError};
 use xla_gym_nn::{Adam, Matrix, Mlp, Tape, clip_norm};
-use xla_gym_report::results::Outputs;
+use xla_gym_records::Outputs;
 
 use crate::{
     actor_critic::{by_logits, pick},

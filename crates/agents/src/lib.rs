@@ -46,4 +46,4 @@ pub use ppo::PpoConfig;
 pub use shipped::Shipped;
 pub use train::{LAST, LEAST_RATIO, POLICY, Setting, Trained, Watch, make_world, train};
 pub use trpo::TrpoConfig;
-pub use xla_gym_report::results::Progress;
+pub use xla_gym_records::Progress;

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use xla_gym_compilers::profile;
 use xla_gym_contest::{Outputs, Records, RecordsError};
-use xla_gym_report::results::{Header, Outcome, summary};
+use xla_gym_records::{Header, Outcome};
+use xla_gym_report::results::summary;
 
 fn committed(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evidence").join(name);

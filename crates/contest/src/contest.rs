@@ -16,7 +16,7 @@ use xla_gym_engine::{
 use xla_gym_env::{CacheConfig, EnvError, Profile, Walk, World, WorldConfig};
 use xla_gym_profile::{self as profile, Baseline, Comparison, Figures, Spec, Start, StartPasses};
 use xla_gym_proof::{Options, Outputs, Pipeline, Proof, Prover};
-use xla_gym_report::results::{Header, Outcome, Stage};
+use xla_gym_records::{Header, Outcome, Stage};
 
 use crate::{
     attempt::{Attempt, Found},

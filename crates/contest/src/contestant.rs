@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use xla_gym_agents::TrainedPolicy;
-use xla_gym_report::results::Kind;
+use xla_gym_records::Kind;
 use xla_gym_search::Method;
 
 /// Who takes part.

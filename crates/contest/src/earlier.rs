@@ -1,7 +1,7 @@
 //! Outcomes as they were written before stages had names.
 
 use serde::Deserialize;
-use xla_gym_report::results::{Kind, Outcome, Outputs, Stage};
+use xla_gym_records::{Kind, Outcome, Outputs, Stage};
 
 use crate::header::END;
 

@@ -1,10 +1,7 @@
 //! What the figures of outcomes are, in words.
 
 use xla_gym_profile::{Comparison, Spec, Stage};
-use xla_gym_report::{
-    Baseline,
-    results::{Header, Ratio, StageInfo},
-};
+use xla_gym_records::{Baseline, Header, Ratio, StageInfo};
 
 /// The end of the trajectory, beside the best state on the way.
 pub const END: &str = "end";

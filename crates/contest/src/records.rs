@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
-use xla_gym_report::results::{Header, Outcome};
+use xla_gym_records::{Header, Outcome};
 
 use crate::earlier::EarlierOutcome;
 

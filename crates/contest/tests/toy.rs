@@ -9,7 +9,8 @@ use xla_gym_agents::{Config, Setting, Shipped, TrainedPolicy, train};
 use xla_gym_contest::{Contest, Contestant, END, Options, Outputs, Records, Way};
 use xla_gym_data::Benchmarks;
 use xla_gym_env::{CacheConfig, Profile as _};
-use xla_gym_report::results::{Outcome, Ratio, summary, summary_text};
+use xla_gym_records::{Outcome, Ratio};
+use xla_gym_report::results::{summary, summary_text};
 use xla_gym_search::Method;
 use xla_gym_toy_profile::Toy;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::protocol::{Cost, Counts, Finish, Form, Graph};
-use xla_gym_profile::Figure;
+use xla_gym_engine::protocol::{Cost, Counts, Form, Graph};
+use xla_gym_profile::{Figure, compile_time, run_time};
 use xla_gym_transitions::{Failure, Outcome, State};
 
 use crate::{
@@ -546,8 +546,9 @@ fn pay_at_end(
 ) -> Result<(f64, Option<(f64, f64)>), EnvError> {
     if figure.is_time() {
         let spec = world.profile().spec();
-        let default = time(world.session(walk.benchmark())?, &spec.usual, figure);
-        let result = time(walk.session()?.fork()?, &spec.instead, figure);
+        let time = if figure == Figure::CompileTime { compile_time } else { run_time };
+        let default = time(&mut world.session(walk.benchmark())?, &spec.usual);
+        let result = time(&mut walk.session()?.fork()?, &spec.instead);
         return Ok(match (default, result) {
             (Ok(default), Ok(result)) => ((default / result).ln(), Some((result, default))),
             _ => (-1.0, None),
@@ -560,26 +561,4 @@ fn pay_at_end(
         (Some(result), Some(default)) => (1.0 - result / default.max(1.0), Some((result, default))),
         _ => (-1.0, None),
     })
-}
-
-/// Median run time in nanoseconds, or the time to compile.
-fn time(
-    mut session: xla_gym_engine::Session,
-    finish: &Finish,
-    figure: Figure,
-) -> Result<f64, xla_gym_engine::EngineError> {
-    const RUNS: u32 = 9;
-    let signature = session.signature()?;
-    let mut scratch = session.scratch()?;
-    let compiled = scratch.compile(finish)?;
-    if figure == Figure::CompileTime {
-        return Ok(compiled.nanos.max(1) as f64);
-    }
-    if let Some(call) = signature.unknown_calls.first() {
-        return Err(xla_gym_engine::EngineError::Internal(format!("{call} is not here")));
-    }
-    scratch.make_inputs(&compiled, &xla_gym_oracle::typical_inputs(&signature, 0))?;
-    let (mut nanos, _) = scratch.execute(&compiled, RUNS, false)?;
-    nanos.sort_unstable();
-    Ok(nanos.get(nanos.len() / 2).copied().unwrap_or(1).max(1) as f64)
 }

@@ -147,6 +147,21 @@ fn an_episode_pays_by_the_toys_own_order_and_its_pipeline() {
 }
 
 #[test]
+fn an_episode_can_pay_by_the_clock() {
+    let world = negated("emitted", &["fold", "simplify", "dedup", "copy-elim", "dead"]);
+    for figure in ["run-time", "compile-time"] {
+        let reward = Reward { at_end: Some(figure.to_owned()), ..Reward::default() };
+        let config = EnvConfig { reward, stop_action: true, ..EnvConfig::default() };
+        let mut env = Env::new(&world, config).unwrap();
+        env.reset(Some(0)).unwrap();
+        let stop = env.step(5).unwrap();
+        let (result, default) = stop.info.at_end.unwrap();
+        assert!(result >= 1.0 && default >= 1.0, "{figure}: {stop:?}");
+        assert!((stop.reward - (default / result).ln()).abs() < 1e-12, "{figure}: {stop:?}");
+    }
+}
+
+#[test]
 fn an_episode_can_begin_where_the_pipeline_leaves_the_program() {
     let world = negated("lowered", &["fold", "simplify", "dedup", "copy-elim", "dead"]);
     let start = world.start();

@@ -16,6 +16,7 @@ mod ratio;
 mod score;
 mod shell;
 mod spec;
+mod time;
 
 pub use baseline::{Baseline, Finished, apply_all, finish, reference};
 pub use figures::{Figure, Figures};
@@ -23,6 +24,7 @@ pub use profile::{Commands, Profile};
 pub use ratio::Ratio;
 pub use score::{Score, StageScore, score, start_session};
 pub use shell::quoted;
+pub use time::{compile_time, run_time};
 pub use xla_gym_data::Files;
 pub use xla_gym_engine::protocol::Finish;
 

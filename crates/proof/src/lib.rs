@@ -14,4 +14,4 @@ mod prover;
 pub use bisection::first_wrong;
 pub use prover::{Guilty, Pipeline, Proof, Prover};
 pub use xla_gym_oracle::{Options, ReferenceKind};
-pub use xla_gym_report::results::Outputs;
+pub use xla_gym_records::Outputs;

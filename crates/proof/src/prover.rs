@@ -14,7 +14,7 @@ use xla_gym_engine::{
 use xla_gym_env::{EnvError, Walk, World};
 use xla_gym_oracle::{Options, Reference, Report, Verdict};
 use xla_gym_profile::{Spec, reference};
-use xla_gym_report::results::Outputs;
+use xla_gym_records::Outputs;
 
 use crate::bisection::first_wrong;
 

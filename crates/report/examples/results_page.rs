@@ -3,13 +3,10 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use xla_gym_report::{
-    Baseline,
-    results::{
-        Header, Kind, Outcome, Outputs, Progress, Ratio, Stage, StageInfo, results_page, summary,
-        summary_text,
-    },
+use xla_gym_records::{
+    Baseline, Header, Kind, Outcome, Outputs, Progress, Ratio, Stage, StageInfo,
 };
+use xla_gym_report::results::{results_page, summary, summary_text};
 
 fn main() -> std::io::Result<()> {
     let (header, outcomes) = (header(), outcomes());

@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod axis;
-mod baseline;
 mod chart;
 mod explanation;
 mod headline;
@@ -24,9 +23,9 @@ pub mod results;
 mod style;
 mod text;
 
-pub use baseline::Baseline;
 pub use explanation::{
     Contribution, Explanation, FrontPoint, OpcodeRow, OpcodeTable, StepRow, SummaryRow, Timeline,
     TimingRows,
 };
 pub use metric::Metric;
+pub use xla_gym_records::Baseline;

@@ -3,12 +3,10 @@
 mod well_formed;
 
 use well_formed::check_balance;
+use xla_gym_records::{Baseline, Header, Outcome, Outputs, Ratio, Stage, StageInfo};
 use xla_gym_report::{
-    Baseline, Contribution, Explanation, Metric, OpcodeRow, OpcodeTable, StepRow, SummaryRow,
-    Timeline,
-    results::{
-        Header, Outcome, Outputs, Ratio, Stage, StageInfo, results_page, summary, summary_text,
-    },
+    Contribution, Explanation, Metric, OpcodeRow, OpcodeTable, StepRow, SummaryRow, Timeline,
+    results::{results_page, summary, summary_text},
 };
 
 fn baseline() -> Baseline {

@@ -8,9 +8,9 @@ mod well_formed;
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use well_formed::check_balance;
+use xla_gym_records::{Kind, Outcome, Progress, Stage};
 use xla_gym_report::results::{
-    Estimate, FLOOR, Header, Interval, Kind, Outcome, Page, PageOptions, Progress, Stage,
-    SummaryRow, results_page_with, summary_text,
+    Estimate, FLOOR, Interval, Page, PageOptions, SummaryRow, results_page_with, summary_text,
 };
 
 fn results_page(outcomes: &[Outcome], progress: &[Progress], title: &str) -> Page {
@@ -424,20 +424,4 @@ fn tables_of_text_fit_a_terminal() {
     let text = summary_text(&sample::header(), sample_summary());
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.contains("ppo-mask-recurrent  rollout"), "{text}");
-}
-
-#[test]
-fn lines_of_json_are_read() {
-    for outcome in sample::outcomes().into_iter().take(3) {
-        // Not every fraction is read as it was written.
-        let outcome = Outcome { seconds: 0.5, ..outcome };
-        let line = serde_json::to_string(&outcome).unwrap();
-        assert_eq!(serde_json::from_str::<Outcome>(&line).unwrap(), outcome);
-    }
-    let header = sample::header();
-    let again = serde_json::to_string(&header).unwrap();
-    assert_eq!(serde_json::from_str::<Header>(&again).unwrap(), header);
-    let progress = &sample::progress()[9];
-    let again = serde_json::to_string(progress).unwrap();
-    assert_eq!(&serde_json::from_str::<Progress>(&again).unwrap(), progress);
 }

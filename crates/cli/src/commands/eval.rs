@@ -17,7 +17,8 @@ use xla_gym_common::{lock, on_all_cores, plain};
 use xla_gym_contest::{Contest, Contestant, Options, Outputs, Records, Way, header};
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_env::CacheConfig;
-use xla_gym_report::results::{Outcome, summary, summary_text};
+use xla_gym_records::Outcome;
+use xla_gym_report::results::{summary, summary_text};
 use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Method;
 

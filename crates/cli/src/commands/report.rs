@@ -4,7 +4,8 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use xla_gym_contest::{Records, header};
-use xla_gym_report::results::{Progress, results_page};
+use xla_gym_records::Progress;
+use xla_gym_report::results::results_page;
 use xla_gym_rows as rows;
 
 use super::eval::add_records;

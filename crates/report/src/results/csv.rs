@@ -5,8 +5,9 @@ use std::{
     fmt::Write,
 };
 
+use xla_gym_records::{Header, Outcome, Outputs, Progress, Ratio, Stage, StageInfo};
+
 use super::{
-    Header, Outcome, Outputs, Progress, Ratio, Stage, StageInfo,
     curves::Curve,
     summary::{Checked, Estimate, SummaryRow},
 };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Progress;
+use xla_gym_records::Progress;
 
 /// The steps are divided into this many windows. What lies in one is averaged.
 pub const WINDOWS: u64 = 60;

@@ -11,8 +11,9 @@ pub use side_by_side::{ALGORITHMS, ENHANCEMENTS, algorithms, enhancements};
 use std::collections::{BTreeMap, BTreeSet};
 
 use xla_gym_common::shortened;
+use xla_gym_records::Kind;
 
-use super::{Kind, csv, summary::SummaryRow};
+use super::{csv, summary::SummaryRow};
 use crate::{
     chart::{Drawing, Look},
     markup::escape,

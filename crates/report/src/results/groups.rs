@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Kind, Outcome};
+use xla_gym_records::{Kind, Outcome};
 
 /// What stands for the split of a graph that is in none.
 const NO_SPLIT: &str = "(no split)";

@@ -2,14 +2,17 @@
 
 use std::fmt::Write;
 
+use xla_gym_records::{Header, Outcome, Progress, Ratio};
+
 use super::{
-    Header, Outcome, Progress, Ratio, csv,
+    csv,
     figures::{self, Figure, Palette, means, plural, with_interval},
     groups::{groups, repeated},
     summary::{SummaryRow, comparable, summary},
     tables::{
         floor_words, missing_words, outputs_words, runs_table, split_tables, undefined_table,
     },
+    words::{notes, why_no_ratio},
 };
 use crate::{
     markup::{details, document, escape, paragraph, section},
@@ -184,7 +187,7 @@ fn remarks(header: &Header, outcomes: &[Outcome], rows: &[SummaryRow]) -> Vec<St
         remarks.push(format!(
             "{} no ratio, since {} there; they enter no mean and are listed at the end.",
             if count == 1 { "1 graph has".to_owned() } else { format!("{count} graphs have") },
-            header.why_no_ratio()
+            why_no_ratio(header)
         ));
     }
     let floored: usize = rows.iter().map(|row| row.primary().floored).sum();
@@ -257,7 +260,7 @@ fn tables(header: &Header, outcomes: &[Outcome], rows: &[SummaryRow], csv: &str)
     let mut words = "\"28 of 30\" graphs: 2 have no ratio. Best and worst are ratios of single \
                      graphs and seeds. Time is the median over graphs and seeds."
         .to_owned();
-    for note in header.notes(false) {
+    for note in notes(header, false) {
         words.push(' ');
         words.push_str(&note);
     }
@@ -271,7 +274,7 @@ fn tables(header: &Header, outcomes: &[Outcome], rows: &[SummaryRow], csv: &str)
         };
         let words = format!(
             "{} {from} them. \"Fewest\" is the least that any contestant left.",
-            capitalised(&header.why_no_ratio())
+            capitalised(&why_no_ratio(header))
         );
         let heading = format!("Graphs without a ratio ({count})");
         out.push_str(&section(&heading, &format!("{}{table}", paragraph("", &words))));

@@ -1,9 +1,9 @@
 //! What the outcomes come to, split by split.
 
 use serde::{Deserialize, Serialize};
+use xla_gym_records::{Header, Kind, Outcome, Outputs, StageInfo};
 
 use super::{
-    Header, Kind, Outcome, Outputs, StageInfo,
     groups::{Group, groups},
     stats::{FLOOR, Grid, Interval, median},
 };

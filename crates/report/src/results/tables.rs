@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use xla_gym_common::Table;
+use xla_gym_records::{Header, Outcome, Progress, Ratio, Stage};
 
 use super::{
-    Header, Outcome, Progress, Ratio, Stage,
     figures::plural,
     summary::{Estimate, Extreme, SummaryRow},
+    words::{notes, why_no_ratio},
 };
 use crate::{
     markup::{Cell, details, table},
@@ -39,13 +40,13 @@ pub fn summary_text(header: &Header, rows: &[SummaryRow]) -> String {
         Ratio::Removed => format!("{things} removed beside those that {own} removes"),
         Ratio::Left => format!("{things} that {own} leaves beside those that are left"),
     };
-    let notes: String = header.notes(true).iter().map(|note| format!("{note} ")).collect();
+    let notes: String = notes(header, true).iter().map(|note| format!("{note} ")).collect();
     blocks.push(wrapped(&format!(
         "Ratios: {measure}, above 1 is better; mean over seeds of the geometric mean over graphs, \
          with its 95% interval. Graphs of which {} have no ratio and enter no mean: \"28 of 30\" \
          have one. Not worse: outcomes, one for each graph and seed, no larger than by {own}; \
          never: graphs by no seed larger. {notes}Time: the median of the graphs.",
-        header.why_no_ratio(),
+        why_no_ratio(header),
     )));
     let floored: usize = rows.iter().map(|row| row.primary().floored).sum();
     if floored > 0 {

@@ -1,17 +1,19 @@
 //! Every graph of a split, from the lowest ratio to the highest.
 
 use xla_gym_common::shortened;
+use xla_gym_records::Header;
 
 use super::{DEFAULT, Figure, Palette, file_name, plural, with_interval};
 use crate::{
     chart::{SortedCurve, SortedPoint, sorted},
     numbers::{amount, grouped, ratio, share},
     results::{
-        Header, SummaryRow,
+        SummaryRow,
         csv::{Csv, number},
         groups::Group,
         stats::median,
         summary::comparable,
+        words::axis,
     },
 };
 
@@ -57,7 +59,7 @@ pub fn by_graph(
         curves.push(SortedCurve { name, look: palette.look(row), points });
     }
     let description = format!("Ratios of the graphs of {split}, sorted.");
-    let (drawing, outside) = sorted(&curves, &header.axis(), &description)?;
+    let (drawing, outside) = sorted(&curves, &axis(header), &description)?;
     let mut caption = format!(
         "A mark for each graph: the middle of its seeds; the thin line reaches from the worst seed \
          to the best. In brackets: the kind, and the budget in pass runs. \"Never worse\" counts \

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xla_gym_common::shortened;
+use xla_gym_records::{Header, Kind, Progress};
 
 use super::{DEFAULT, Figure, Names, Palette, file_name, means, plural, with_interval};
 use crate::{
     chart::{Line, LineChart, LinePoint, Spread},
     numbers::grouped,
     results::{
-        Header, Kind, Progress, SummaryRow, csv,
+        SummaryRow, csv,
         curves::{Curve, WINDOWS, curves},
+        words::axis,
     },
 };
 
@@ -51,7 +53,7 @@ pub fn budgets(
     let drawing = LineChart {
         lines: &lines,
         across: "budget for each graph, in pass runs (logarithmic)",
-        up: &header.axis(),
+        up: &axis(header),
         logarithmic: true,
         spread: Spread::Bars,
         description: &format!("Ratios over budgets in {split}."),
@@ -85,7 +87,7 @@ pub fn learning(header: &Header, progress: &[Progress], palette: &Palette) -> Ve
         let drawing = LineChart {
             lines: &lines,
             across: "steps of the environment",
-            up: &header.axis(),
+            up: &axis(header),
             logarithmic: false,
             spread: Spread::Band,
             description: &format!("Learning curves. {part}."),

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xla_gym_records::{Header, Kind};
+
 use super::{Figure, Names, Palette, means, plural, with_interval};
 use crate::{
     chart::{DotPanel, DotRow, dots},
     numbers::{grouped, share},
-    results::{Header, Kind, SummaryRow, csv},
+    results::{SummaryRow, csv, words::axis},
 };
 
 /// The title of the figure of all algorithms.
@@ -77,7 +79,7 @@ fn side_by_side(
     }
     let description =
         format!("Ratios of {} in {} splits.", plural(rows.len(), "row"), panels.len());
-    let drawing = dots(&panels, &header.axis(), &description)?;
+    let drawing = dots(&panels, &axis(header), &description)?;
     let mut caption = format!(
         "Marks: the mean over seeds of the geometric mean over graphs; lines: its 95% interval. \
          The dashed line is {}; to the right of it is better. Circles are rollouts, squares \

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Stage};
-use crate::{Baseline, numbers::capitalised};
+use crate::{Baseline, Outcome, Stage};
 
 /// What the numbers of some outcomes are: what they are compared with, and at which stages of a
 /// program they were taken. Nothing here is known of a compiler that is not in this.
@@ -81,57 +80,18 @@ impl Header {
     }
 
     /// What an outcome came to at the primary stage.
-    pub(crate) fn of<'a>(&self, outcome: &'a Outcome) -> Option<&'a Stage> {
+    pub fn of<'a>(&self, outcome: &'a Outcome) -> Option<&'a Stage> {
         outcome.stage(&self.stages.first()?.name)
     }
 
     /// Its ratio there.
-    pub(crate) fn ratio(&self, outcome: &Outcome) -> Option<f64> {
-        self.stages.first()?.ratio(outcome.stage(&self.stages.first()?.name)?)
+    pub fn ratio(&self, outcome: &Outcome) -> Option<f64> {
+        self.stages.first()?.ratio(self.of(outcome)?)
     }
 
     /// Whether an outcome leaves no more than the baseline at the primary stage.
-    pub(crate) fn is_not_worse(&self, outcome: &Outcome) -> bool {
+    pub fn is_not_worse(&self, outcome: &Outcome) -> bool {
         self.of(outcome).is_some_and(|stage| stage.result <= stage.default)
-    }
-
-    /// What axes of ratios are called.
-    pub(crate) fn axis(&self) -> String {
-        let StageInfo { things, ratio, .. } = self.primary();
-        let own = &self.baseline.order;
-        match ratio {
-            Ratio::Removed => format!("ratio (removed {things}, {own} = 1)"),
-            Ratio::Left => format!("ratio ({things} left, {own} = 1)"),
-        }
-    }
-
-    /// Why a graph has no ratio: the beginning of a sentence that a place ends.
-    pub(crate) fn why_no_ratio(&self) -> String {
-        let own = &self.baseline.order;
-        match self.primary().ratio {
-            Ratio::Removed => format!("{own} removes nothing"),
-            Ratio::Left => format!("{own} or the result leaves nothing"),
-        }
-    }
-
-    /// What is said of the further stages, a sentence for each that needs one. `short` leaves out
-    /// what stands in the headings.
-    pub(crate) fn notes(&self, short: bool) -> Vec<String> {
-        let own = &self.baseline;
-        let note = |info: &StageInfo| {
-            let StageInfo { label, things, note, .. } = info;
-            let words = match (info.ratio, short) {
-                (Ratio::Removed, _) => note.clone(),
-                (Ratio::Left, true) => format!("{} by the result's", own.label),
-                (Ratio::Left, false) => {
-                    let things = if things == label { "those" } else { things.as_str() };
-                    let note = if note.is_empty() { String::new() } else { format!(", {note}") };
-                    format!("{things} by {} divided by those of the result{note}", own.order)
-                }
-            };
-            (!words.is_empty()).then(|| format!("{}: {words}.", capitalised(label)))
-        };
-        self.further().iter().filter_map(note).collect()
     }
 }
 

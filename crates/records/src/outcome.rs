@@ -1,15 +1,15 @@
-//! The lines that other commands write.
+//! What a contestant came to on a graph.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Outputs;
+use crate::Outputs;
 
 /// What was counted at one stage of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// Its name, by which [`Header`](super::Header) says more of it.
+    /// Its name, by which [`Header`](crate::Header) says more of it.
     pub name: String,
     /// In the program as it came, where that means anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,33 +126,4 @@ impl Outcome {
     pub fn is_proven(&self) -> bool {
         !self.stages.is_empty() && self.verdicts().all(|(_, outputs)| *outputs == Outputs::Equal)
     }
-}
-
-/// One update of a training run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
-    /// The run's name.
-    pub run: String,
-    /// What learns.
-    pub algorithm: String,
-    /// The seed of the run.
-    pub seed: u64,
-    /// Steps of the environment so far.
-    pub step: u64,
-    /// Time since the run began.
-    pub seconds: f64,
-    /// The part of it spent in environments.
-    pub environment_seconds: f64,
-    /// The part of it spent learning.
-    pub learner_seconds: f64,
-    /// The mean return of this update's episodes.
-    pub episode_return: f64,
-    /// The geometric mean of the ratios of this update's episodes.
-    pub ratio: f64,
-    /// The ratio on validation graphs, where it was taken.
-    #[serde(default)]
-    pub validation: Option<f64>,
-    /// Losses, entropy, and the like.
-    #[serde(default)]
-    pub figures: BTreeMap<String, f64>,
 }
