@@ -120,3 +120,19 @@ extern "C" bool xg_run(LLVMModuleRef ref, const char *passes, size_t passes_leng
   std::string message = diagnostics.take();
   return message.empty() || fail(error, message);
 }
+
+extern "C" uint32_t xg_level(const char *text, size_t length) {
+  Runner &runner = Runner::for_triple("");
+  auto parses = [&](const std::string &pipeline) {
+    ModulePassManager manager;
+    Error wrong = runner.builder->parsePassPipeline(manager, pipeline);
+    bool fine = !wrong;
+    consumeError(std::move(wrong));
+    return fine;
+  };
+  std::string pass(text, length);
+  // A manager also takes passes of the managers that it can hold, so the innermost is asked first.
+  if (parses("function(loop(" + pass + "))")) return 3;
+  if (parses("function(" + pass + ")")) return 2;
+  return parses("cgscc(" + pass + ")") ? 1 : 0;
+}

@@ -61,6 +61,8 @@ void xg_bytes_free(xg_bytes bytes);
 // error; `changed` is what the passes say, who may exaggerate.
 bool xg_run(LLVMModuleRef module, const char *passes, size_t passes_length, const char *options,
             size_t options_length, bool *changed, xg_bytes *error);
+// What a pass runs over: 0 modules, 1 parts of the graph of calls, 2 functions, 3 loops.
+uint32_t xg_level(const char *text, size_t length);
 
 // identity.cc
 xg_hash xg_content(LLVMModuleRef module);

@@ -104,6 +104,7 @@ unsafe extern "C" {
         changed: *mut bool,
         error: *mut Bytes,
     ) -> bool;
+    pub fn xg_level(text: *const u8, length: usize) -> u32;
 
     pub fn xg_content(module: LLVMModuleRef) -> Hash;
     pub fn xg_exact(module: LLVMModuleRef) -> Hash;

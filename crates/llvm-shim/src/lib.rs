@@ -32,4 +32,4 @@ pub mod passes;
 pub use features::{AUTOPHASE, INST_COUNT, OPCODES};
 pub use graph::{Edge, Flow, Graph, Node, NodeKind};
 pub use module::{Counts, FunctionCounts, Module, Object, initialize, text_size, version};
-pub use passes::{Kind, Pass, find_pass, passes};
+pub use passes::{Kind, Level, Pass, find_pass, passes};

@@ -19,7 +19,7 @@ use crate::{
     features::{AUTOPHASE, INST_COUNT, OPCODES},
     ffi::{self, Bytes},
     graph::Graph,
-    passes::Pass,
+    passes::{Level, Pass},
 };
 
 static OUT_OF_MEMORY: OnceLock<fn()> = OnceLock::new();
@@ -286,6 +286,19 @@ impl Clone for Module {
         // SAFETY: the program is alive; the copy lives in the same context.
         let raw = unsafe { ffi::xg_clone(self.raw) };
         Module { raw, context: self.context.clone() }
+    }
+}
+
+/// What LLVM runs the pass over, by its text.
+pub(crate) fn level(text: &str) -> Level {
+    assert!(READY.load(Ordering::Acquire), "initialize() comes first");
+    let _alone = alone();
+    // SAFETY: LLVM is initialised, no pass runs, and the text lives for the call.
+    match unsafe { ffi::xg_level(text.as_ptr(), text.len()) } {
+        0 => Level::Module,
+        1 => Level::CallGraph,
+        2 => Level::Function,
+        _ => Level::Loop,
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 use std::{env, process::Command};
 
 use common::{LOOP, load};
-use xla_gym_llvm_shim::passes;
+use xla_gym_llvm_shim::{find_pass, passes};
 
 const FROM: &str = "XLA_GYM_TEST_PASSES_FROM";
 
@@ -61,4 +61,29 @@ fn every_pass_runs_on_a_small_program() {
         passes().iter().all(|pass| pass.unfit().is_none() || !line.starts_with(&pass.name()))
     });
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), passes().len(), wrong.join("\n"));
+}
+
+#[test]
+fn levels_are_llvms() {
+    xla_gym_llvm_shim::initialize(|| std::process::abort());
+    let check = |name: &str, expected: &str| {
+        assert_eq!(find_pass(name).unwrap().nested(), expected);
+    };
+    check("globalopt", "globalopt");
+    check("inline:inline-threshold=5", "cgscc(inline)");
+    check("gvn", "function(gvn)");
+    check("licm", "function(loop-mssa(licm))");
+    check("indvars", "function(loop(indvars))");
+    check("loop-unroll", "function(loop-unroll)");
+    check(
+        "loop-mssa(simple-loop-unswitch<nontrivial>)",
+        "function(loop-mssa(simple-loop-unswitch<nontrivial>))",
+    );
+    // Every pass finds a place behind any other.
+    for pass in passes() {
+        let mut module = load("define void @f() {\n ret void\n}");
+        if pass.unfit().is_none() {
+            module.run_pipeline(&format!("no-op-module,{}", pass.nested())).unwrap();
+        }
+    }
 }

@@ -66,6 +66,19 @@ impl fmt::Display for Kind {
     }
 }
 
+/// What a pass runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// The whole program.
+    Module,
+    /// Functions that call each other, from callees to callers.
+    CallGraph,
+    /// One function after the other.
+    Function,
+    /// One loop after the other, from the inside out.
+    Loop,
+}
+
 /// One pass with one choice of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
@@ -113,6 +126,32 @@ impl Pass {
             (Some(text), _) => text.to_owned(),
             (None, "") => self.base.to_owned(),
             (None, parameters) => format!("{}<{parameters}>", self.base),
+        }
+    }
+
+    /// What LLVM runs it over.
+    pub fn level(&self) -> Level {
+        match (self.text, self.base) {
+            (Some(text), _) if text.starts_with("loop") => Level::Function,
+            (Some(_), _) => Level::Module,
+            // There is one of each, and the one over functions is meant.
+            (None, "guard-widening") => Level::Function,
+            _ => crate::module::level(&self.pipeline()),
+        }
+    }
+
+    /// The text within a longer pipeline, where LLVM adds no managers by itself.
+    pub fn nested(&self) -> String {
+        let text = self.pipeline();
+        match self.level() {
+            Level::Module => text,
+            Level::CallGraph => format!("cgscc({text})"),
+            Level::Function => format!("function({text})"),
+            // Which of the two LLVM would take for a single pass.
+            Level::Loop if matches!(self.base, "licm" | "lnicm") => {
+                format!("function(loop-mssa({text}))")
+            }
+            Level::Loop => format!("function(loop({text}))"),
         }
     }
 
