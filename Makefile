@@ -13,7 +13,12 @@ PYTHON_ENV := .python-env
 PYTHON := $(PYTHON_ENV)/bin/python
 ENGINE_DIR := $(abspath $(or $(XLA_GYM_ENGINE_DIR),.engine))
 
-.PHONY: help setup build demo test test-rust test-python test-data wheel data bench fmt lint clean
+# The crates that need LLVM, which is not set up by default.
+LLVM_CRATES := xla-gym-llvm-shim xla-gym-worker-llvm
+WITHOUT_LLVM := $(addprefix --exclude ,$(LLVM_CRATES))
+WITH_LLVM := $(addprefix -p ,$(LLVM_CRATES))
+
+.PHONY: help setup setup-llvm test-llvm build demo test test-rust test-python test-data wheel data bench fmt lint clean
 
 help:
 	@echo "make demo   set up, build, and compare a pass order with XLA's own on a GPT-2 step"
@@ -25,10 +30,20 @@ help:
 	@echo "make bench  measure what the engine adds to the passes' own time"
 	@echo "make fmt    format the code"
 	@echo "make lint   check format and lints"
+	@echo "make setup-llvm  install LLVM 19 for the second compiler"
+	@echo "make test-llvm   set it up, build its worker, and run its tests"
 	@echo "make setup  fetch the XLA engine into .engine (or \$$XLA_GYM_ENGINE_DIR)"
 
 setup:
 	@python3 tools/setup.py
+
+setup-llvm:
+	@python3 tools/setup_llvm.py
+
+# With XLA_GYM_SLOW=1, every program that a pass has changed is run as well.
+test-llvm: setup-llvm
+	$(CARGO) build --release --locked $(WITH_LLVM) --all-targets
+	$(CARGO) test --release --locked $(WITH_LLVM)
 
 build: setup
 	$(CARGO) build --release --locked -p xla-gym -p xla-gym-worker-xla
@@ -41,8 +56,8 @@ test: test-rust test-python test-data
 # All targets at once, or cargo would build the shim twice, with and without what only tests need.
 test-rust: setup
 	python3 -m unittest discover -s tools -p 'test_*.py'
-	$(CARGO) build --release --locked --workspace --all-targets
-	$(CARGO) test --release --locked --workspace
+	$(CARGO) build --release --locked --workspace $(WITHOUT_LLVM) --all-targets
+	$(CARGO) test --release --locked --workspace $(WITHOUT_LLVM)
 
 wheel: build $(PYTHON_ENV)/ready
 	mkdir -p python/src/xla_gym/_bin dist
@@ -91,7 +106,7 @@ fmt:
 
 lint: setup
 	$(CARGO) fmt --all -- --check
-	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --release --locked --workspace $(WITHOUT_LLVM) --all-targets -- -D warnings
 
 clean:
 	$(CARGO) clean

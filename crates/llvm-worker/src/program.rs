@@ -37,8 +37,9 @@ impl Program {
         self.change(|module| module.run_pipeline(text))
     }
 
-    /// The pass's own word is not taken for it: some say that they changed something and did not,
-    /// and one that changes something in silence would make what is remembered wrong.
+    /// The pass's own word is not taken for it. Some say that they changed something and did not; and a
+    /// few change alignments, metadata or attributes in silence (infer-alignment, ipsccp,
+    /// called-value-propagation), which would make wrong what is remembered of the state.
     fn change(
         &mut self,
         change: impl FnOnce(&mut Module) -> Result<bool, String>,

@@ -53,10 +53,8 @@ fn passes_lead_where_opt_leads() {
     let nested = passes.map(|pass| llvm::find_pass(pass).unwrap().nested());
     let ours = String::from_utf8(session.print(Form::Text).unwrap()).unwrap();
     let body = |text: &str| text.split_once("\n\n").unwrap().1.to_owned();
-    let opt = "/usr/lib/llvm-19/bin/opt";
-    let opt = if fs::exists(opt).unwrap() { opt } else { "opt-19" };
     let theirs = common::run(
-        std::process::Command::new(opt)
+        common::tool("opt")
             .args(["-S", "-discard-value-names", "-o", "-"])
             .arg(format!("-passes={}", nested.join(",")))
             .arg(&before),

@@ -28,10 +28,14 @@ pub fn engine() -> Engine {
     Engine::start(config()).unwrap()
 }
 
-/// The clang of the same LLVM.
+/// A program of the same LLVM, found as the build finds it.
+pub fn tool(name: &str) -> Command {
+    let prefix = env::var_os("LLVM_SYS_191_PREFIX").unwrap_or("/usr/lib/llvm-19".into());
+    Command::new(Path::new(&prefix).join("bin").join(name))
+}
+
 pub fn clang() -> Command {
-    let versioned = "/usr/lib/llvm-19/bin/clang";
-    Command::new(if Path::new(versioned).is_file() { versioned } else { "clang-19" })
+    tool("clang")
 }
 
 pub fn classics() -> PathBuf {
