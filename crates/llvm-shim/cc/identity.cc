@@ -63,25 +63,25 @@ struct Subclass : Value {
 class Identity {
  public:
   Identity(const Module &module, bool exact) : module(module), exact(exact) {
-    if (exact) module.getContext().getMDKindNames(kind_names);
+    if (!exact) return;
+    SmallVector<StringRef, 64> names;
+    module.getContext().getMDKindNames(names);
+    // Numbers of kinds that LLVM does not know beforehand depend on what was read first.
+    for (StringRef name : names) kinds.push_back(hash_text(name));
   }
 
   xg_hash hash() {
-    out.push_back(hash_text(module.getTargetTriple()));
-    out.push_back(hash_text(module.getDataLayoutStr()));
-    out.push_back(hash_text(module.getModuleInlineAsm()));
     unsigned unnamed = 0;
-    for (const GlobalValue &global : module.global_values())
+    for (const GlobalValue &global : module.global_values()) {
       globals[&global] = global.hasName() ? hash_text(global.getName()) : ++unnamed;
-    number();
+      if (exact) rank_uses(global);
+    }
     std::vector<std::array<uint64_t, 2>> parts;
     auto part = [&](auto &&write) {
-      Words outer;
-      std::swap(out, outer);
+      out.clear();
       write();
       xg_hash hash = hash_long(out);
       parts.push_back({hash.low, hash.high});
-      std::swap(out, outer);
     };
     for (const GlobalVariable &variable : module.globals()) part([&] { write(variable); });
     for (const GlobalAlias &alias : module.aliases())
@@ -90,6 +90,10 @@ class Identity {
       part([&] { write_global(ifunc), out.push_back(constant(ifunc.getResolver())); });
     for (const Function &function : module) part([&] { write(function); });
     if (!exact) std::sort(parts.begin(), parts.end());
+    out.clear();
+    out.push_back(hash_text(module.getTargetTriple()));
+    out.push_back(hash_text(module.getDataLayoutStr()));
+    out.push_back(hash_text(module.getModuleInlineAsm()));
     for (const auto &hash : parts) out.insert(out.end(), hash.begin(), hash.end());
     if (exact) {
       out.push_back(hash_text(module.getSourceFileName()));
@@ -104,19 +108,24 @@ class Identity {
   }
 
  private:
-  // Every instruction, block and argument gets a number: in the order of the stream for the content,
-  // over the whole module for the exact identity, where the users of a variable are scattered.
-  void number() {
+  // Every argument, block and instruction of a function gets a number, in the order of the stream.
+  void number(const Function &function) {
+    numbers.clear();
     unsigned next = 0;
-    for (const Function &function : module) {
-      if (!exact) next = 0;
-      for (const Argument &argument : function.args()) numbers[&argument] = next++;
-      for_each_block(function, [&](const BasicBlock &block) {
-        numbers[&block] = next++;
-        for (const Instruction &instruction : block)
-          if (seen(instruction)) numbers[&instruction] = next++;
-      });
-    }
+    for (const Argument &argument : function.args()) numbers[&argument] = next++;
+    for_each_block(function, [&](const BasicBlock &block) {
+      numbers[&block] = next++;
+      for (const Instruction &instruction : block)
+        if (seen(instruction)) numbers[&instruction] = next++;
+    });
+  }
+
+  // The users of a global value are scattered over the program. So its uses are numbered in the order
+  // in which LLVM keeps them, and the numbers are written where the uses are met.
+  void rank_uses(const GlobalValue &global) {
+    if (global.hasOneUse()) return;
+    uint32_t rank = 0;
+    for (const Use &use : global.uses()) ranks[&use] = ++rank;
   }
 
   bool seen(const Instruction &instruction) const {
@@ -225,7 +234,9 @@ class Identity {
       words.push_back(hash_text(data->getRawDataValues()));
     } else if (const auto *address = dyn_cast<BlockAddress>(constant)) {
       words.push_back(globals.lookup(address->getFunction()));
-      words.push_back(numbers.lookup(address->getBasicBlock()));
+      const BasicBlock *block = address->getBasicBlock();
+      const Function &function = *address->getFunction();
+      words.push_back(std::distance(function.begin(), block->getIterator()));
     } else if (!isa<ConstantData>(constant)) {
       words.push_back(Subclass::data(*constant) | constant->getRawSubclassOptionalData() << 16);
       if (const auto *expression = dyn_cast<ConstantExpr>(constant)) {
@@ -267,20 +278,17 @@ class Identity {
     SmallVector<std::pair<unsigned, MDNode *>, 4> all;
     object.getAllMetadata(all);
     for (auto [kind, node] : all) {
-      // Numbers of kinds that LLVM does not know beforehand depend on what was read first.
-      out.push_back(hash_text(kind_names[kind]));
+      out.push_back(kinds[kind]);
       out.push_back(metadata(node));
     }
   }
 
-  // The order in which users of a value are found.
+  // The order in which users of a local value are found; they are in the same function.
   void write_uses(const Value &value) {
     if (!exact || value.use_empty() || value.hasOneUse()) return;
-    out.push_back(numbers.lookup(&value));
     for (const Use &use : value.uses()) {
-      const User *user = use.getUser();
-      const auto *shared = dyn_cast<Constant>(user);
-      out.push_back((shared ? constant(shared) : numbers.lookup(user)) * 256 + use.getOperandNo());
+      uint64_t user = numbers.lookup(use.getUser());
+      out.push_back(user << 32 | use.getOperandNo());
     }
   }
 
@@ -301,7 +309,11 @@ class Identity {
       }
       write_metadata(*object);
     }
-    write_uses(global);
+    if (!exact) return;
+    // Uses by constants, which are not met on the way.
+    for (const Use &use : global.uses())
+      if (const auto *user = dyn_cast<Constant>(use.getUser()))
+        out.push_back(constant(user) + (uint64_t(ranks.lookup(&use)) << 32));
   }
 
   void write(const GlobalVariable &variable) {
@@ -315,6 +327,7 @@ class Identity {
   }
 
   void write(const Function &function) {
+    number(function);
     write_global(function);
     out.push_back(function.getCallingConv());
     out.push_back(attributes(function.getAttributes()));
@@ -325,7 +338,6 @@ class Identity {
       if (const auto *value = dyn_cast<Constant>(operand.get())) out.push_back(constant(value));
     for (const Argument &argument : function.args()) write_uses(argument);
     for_each_block(function, [&](const BasicBlock &block) {
-      out.push_back(numbers.lookup(&block));
       write_uses(block);
       for (const Instruction &instruction : block)
         if (seen(instruction)) write(instruction);
@@ -363,7 +375,11 @@ class Identity {
                   uint64_t(instruction.getRawSubclassOptionalData()) << 24 |
                   uint64_t(instruction.getNumOperands()) << 32);
     out.push_back(type(instruction.getType()));
-    for (const Use &use : instruction.operands()) out.push_back(operand(*use.get()));
+    for (const Use &use : instruction.operands()) {
+      uint64_t word = operand(*use.get());
+      if (exact && isa<GlobalValue>(use.get())) word += uint64_t(ranks.lookup(&use)) << 32;
+      out.push_back(word);
+    }
     // What is neither an operand nor a flag.
     switch (instruction.getOpcode()) {
       case Instruction::PHI:
@@ -425,9 +441,10 @@ class Identity {
   const bool exact;
   Words out;
   Words nodes;
-  SmallVector<StringRef, 64> kind_names;
+  SmallVector<uint64_t, 64> kinds;
   DenseMap<const GlobalValue *, uint64_t> globals;
   DenseMap<const Value *, uint32_t> numbers;
+  DenseMap<const Use *, uint32_t> ranks;
   DenseMap<Type *, uint64_t> types;
   DenseMap<const void *, uint64_t> attribute_lists;
   DenseMap<const Constant *, uint64_t> constants;
