@@ -8,17 +8,15 @@
 mod common;
 
 use std::{
-    collections::BTreeMap,
-    env, fs,
-    path::Path,
-    process::Command,
+    collections::{BTreeMap, HashMap},
+    env,
     time::{Duration, Instant},
 };
 
-use common::{bitcode, clang, classic_names, classics, engine};
+use common::{bitcode, classic_names, engine, misprint};
 use xla_gym_engine::{
     EngineError, Session,
-    protocol::{Form, Observe, PassId},
+    protocol::{Fingerprint, Observe, PassId},
 };
 
 /// What makes most programs ready for passes that look at loops and values.
@@ -50,6 +48,8 @@ fn passes_that_misbehave_are_no_default_actions() {
     let engine = engine();
     let mut seen: BTreeMap<usize, Seen> = BTreeMap::new();
     let mut programs = 0;
+    // Many passes make the same of a program, so that it need not be run again.
+    let mut known = HashMap::new();
     for name in classic_names() {
         if !slow && !QUICK.contains(&name.as_str()) {
             continue;
@@ -64,7 +64,8 @@ fn passes_that_misbehave_are_no_default_actions() {
             programs += 1;
             for pass in 0..engine.hello().passes.len() {
                 let place = format!("{name} {state}");
-                try_pass(&mut session, pass, &name, &place, slow, seen.entry(pass).or_default());
+                let known = slow.then_some(&mut known);
+                try_pass(&mut session, pass, &name, &place, known, seen.entry(pass).or_default());
             }
         }
     }
@@ -97,12 +98,12 @@ fn try_pass(
     pass: usize,
     program: &str,
     place: &str,
-    execute: bool,
+    printed: Option<&mut HashMap<Fingerprint, Option<String>>>,
     seen: &mut Seen,
 ) {
     let mut fork = session.fork().unwrap();
     let begin = Instant::now();
-    let result = fork.apply(PassId(pass as u16), Observe::VERDICT);
+    let result = fork.apply(PassId(pass as u16), Observe::VERDICT | Observe::FINGERPRINT);
     seen.slowest = seen.slowest.max(begin.elapsed());
     let lossy = session.engine().hello().passes[pass].lossy;
     let wrong = match result {
@@ -112,9 +113,13 @@ fn try_pass(
                 Some(Err(message)) => {
                     Some(format!("breaks: {}", message.lines().next().unwrap_or_default()))
                 }
-                // What instruments a program needs libraries, so that only the others can be run.
-                _ if execute && applied.changed && !lossy => misprint(&mut fork, program),
-                _ => None,
+                _ => match (printed, applied.observation.fingerprint) {
+                    // What instruments a program needs libraries, so that only the others can be run.
+                    (Some(known), Some(state)) if applied.changed && !lossy => {
+                        known.entry(state).or_insert_with(|| misprint(&mut fork, program)).clone()
+                    }
+                    _ => None,
+                },
             }
         }
         Err(EngineError::Pass(error)) => {
@@ -130,35 +135,4 @@ fn try_pass(
     if let Some(wrong) = wrong {
         seen.wrong.entry(wrong).or_default().push(place.to_owned());
     }
-}
-
-/// What is wrong with what the program prints.
-fn misprint(session: &mut Session, program: &str) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let (source, binary) = (folder.path().join("program.bc"), folder.path().join("program"));
-    fs::write(&source, session.print(Form::Binary).unwrap()).unwrap();
-    let built = clang().arg("-O0").arg(&source).arg("-o").arg(&binary).output().unwrap();
-    if !built.status.success() {
-        let words = String::from_utf8_lossy(&built.stderr).into_owned();
-        return Some(format!("does not compile: {}", words.lines().next().unwrap_or_default()));
-    }
-    let (argument, expected) = small_case(program);
-    let output = run_limited(&binary, &argument);
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    match output.status.success() && printed == format!("{program} {expected}\n") {
-        true => None,
-        false => Some(format!("miscompiles: {} {}", output.status, printed.trim())),
-    }
-}
-
-fn run_limited(binary: &Path, argument: &str) -> std::process::Output {
-    Command::new("timeout").arg("20").arg(binary).arg(argument).output().unwrap()
-}
-
-/// Argument and checksum of the small size.
-fn small_case(program: &str) -> (String, String) {
-    let text = fs::read_to_string(classics().join("classics.tsv")).unwrap();
-    let row = text.lines().find(|line| line.starts_with(&format!("{program}\tsmall\t"))).unwrap();
-    let cells: Vec<&str> = row.split('\t').collect();
-    (cells[2].to_owned(), cells[3].to_owned())
 }

@@ -99,3 +99,30 @@ pub fn state(session: &mut Session) -> (Vec<u8>, xla_gym_engine::protocol::Obser
     let seen = session.observe(everything | Observe::VERDICT).unwrap();
     (session.print(Form::Text).unwrap(), seen)
 }
+
+/// What is wrong with what the program prints.
+pub fn misprint(session: &mut Session, program: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, binary) = (folder.path().join("program.bc"), folder.path().join("program"));
+    fs::write(&source, session.print(Form::Binary).unwrap()).unwrap();
+    let built = clang().arg("-O0").arg(&source).arg("-o").arg(&binary).output().unwrap();
+    if !built.status.success() {
+        let words = String::from_utf8_lossy(&built.stderr).into_owned();
+        return Some(format!("does not compile: {}", words.lines().next().unwrap_or_default()));
+    }
+    let (argument, expected) = small_case(program);
+    let output = Command::new("timeout").arg("20").arg(&binary).arg(argument).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    match output.status.success() && printed == format!("{program} {expected}\n") {
+        true => None,
+        false => Some(format!("miscompiles: {} {}", output.status, printed.trim())),
+    }
+}
+
+/// Argument and checksum of the small size.
+fn small_case(program: &str) -> (String, String) {
+    let text = fs::read_to_string(classics().join("classics.tsv")).unwrap();
+    let row = text.lines().find(|line| line.starts_with(&format!("{program}\tsmall\t"))).unwrap();
+    let cells: Vec<&str> = row.split('\t').collect();
+    (cells[2].to_owned(), cells[3].to_owned())
+}
