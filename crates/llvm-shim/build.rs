@@ -4,10 +4,11 @@ use std::{env, path::PathBuf, process::Command};
 
 const MAJOR: &str = "19";
 
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "cc/module.cc",
     "cc/run.cc",
     "cc/identity.cc",
+    "cc/version.cc",
     "cc/features.cc",
     "cc/graph.cc",
     "cc/clone.cc",
@@ -92,6 +93,7 @@ fn main() {
     }
     println!("cargo:rerun-if-changed=cc/shim.h");
     println!("cargo:rerun-if-changed=cc/diagnostics.h");
+    println!("cargo:rerun-if-changed=cc/subclass.h");
     println!("cargo:rustc-link-search=native={lib}");
     println!("cargo:rustc-link-lib=dylib=LLVM-{MAJOR}");
     println!("cargo:rustc-link-arg=-Wl,-rpath,{lib}");

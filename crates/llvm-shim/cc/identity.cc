@@ -31,6 +31,7 @@
 #include "llvm/IR/Operator.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
+#include "subclass.h"
 
 using namespace llvm;
 
@@ -50,15 +51,6 @@ xg_hash hash_long(const Words &words) {
       ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(words.data()), words.size() * 8));
   return {hash.low64, hash.high64};
 }
-
-// Where LLVM keeps predicates, alignments, orderings, calling conventions and the like; a derived
-// class may name it.
-struct Subclass : Value {
-  static unsigned short data(const Value &value) {
-    return (value.*static_cast<unsigned short (Value::*)() const>(
-                       &Subclass::getSubclassDataFromValue))();
-  }
-};
 
 class Identity {
  public:
@@ -238,7 +230,7 @@ class Identity {
       const Function &function = *address->getFunction();
       words.push_back(std::distance(function.begin(), block->getIterator()));
     } else if (!isa<ConstantData>(constant)) {
-      words.push_back(Subclass::data(*constant) | constant->getRawSubclassOptionalData() << 16);
+      words.push_back(xg::Subclass::data(*constant) | constant->getRawSubclassOptionalData() << 16);
       if (const auto *expression = dyn_cast<ConstantExpr>(constant)) {
         words.push_back(expression->getOpcode());
         if (const auto *address = dyn_cast<GEPOperator>(expression)) {
@@ -371,7 +363,7 @@ class Identity {
   static uint64_t ordering(AtomicOrdering order) { return uint64_t(order); }
 
   void write(const Instruction &instruction) {
-    out.push_back(instruction.getOpcode() | uint64_t(Subclass::data(instruction)) << 8 |
+    out.push_back(instruction.getOpcode() | uint64_t(xg::Subclass::data(instruction)) << 8 |
                   uint64_t(instruction.getRawSubclassOptionalData()) << 24 |
                   uint64_t(instruction.getNumOperands()) << 32);
     out.push_back(type(instruction.getType()));

@@ -68,6 +68,9 @@ uint32_t xg_level(const char *text, size_t length);
 xg_hash xg_content(LLVMModuleRef module);
 xg_hash xg_exact(LLVMModuleRef module);
 
+// version.cc
+uint64_t xg_version(LLVMModuleRef module);
+
 // features.cc
 xg_counts xg_count(LLVMModuleRef module);
 void xg_opcodes(LLVMModuleRef module, uint32_t out[67]);

@@ -54,6 +54,12 @@ fn main() {
                 black_box(module.exact());
             }),
         );
+        row(
+            "version",
+            Box::new(|| {
+                black_box(module.version());
+            }),
+        );
         row("verify", Box::new(|| drop(black_box(module.verify()))));
         row("graph", Box::new(|| drop(black_box(module.graph()))));
         row("copy", Box::new(|| drop(black_box(module.clone()))));

@@ -108,6 +108,7 @@ unsafe extern "C" {
 
     pub fn xg_content(module: LLVMModuleRef) -> Hash;
     pub fn xg_exact(module: LLVMModuleRef) -> Hash;
+    pub fn xg_version(module: LLVMModuleRef) -> u64;
 
     pub fn xg_count(module: LLVMModuleRef) -> Counts;
     pub fn xg_opcodes(module: LLVMModuleRef, out: *mut u32);

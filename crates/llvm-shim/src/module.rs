@@ -200,6 +200,13 @@ impl Module {
         join(unsafe { ffi::xg_exact(self.raw) })
     }
 
+    /// A number that stays the same while nobody touches the program, and means nothing to any other
+    /// program or process. Several times as fast as [`Module::exact`].
+    pub fn version(&self) -> u64 {
+        // SAFETY: as for the content.
+        unsafe { ffi::xg_version(self.raw) }
+    }
+
     /// Sizes.
     pub fn counts(&self) -> Counts {
         // SAFETY: the program is alive.

@@ -153,3 +153,25 @@ fn identities_are_the_same_in_every_process() {
     let found = [module.content(), module.exact()].map(|hash| format!("{hash:032x}"));
     assert_eq!(found, ["2d748001ccf57c6526f8e50753b4a4e9", "17d8726f9207674c594640502df80677"]);
 }
+
+#[test]
+fn the_version_moves_when_the_program_does() {
+    let mut module = load(LOOP);
+    let mut known = module.version();
+    for pass in ["mem2reg", "mem2reg", "inline", "gvn", "instcombine", "gvn", "infer-alignment"] {
+        let changed = run(&mut module, pass);
+        assert_eq!(module.version() != known, changed, "{pass}");
+        known = module.version();
+    }
+    // Attributes, alignments and metadata as well, by passes that keep quiet about it.
+    let text = "define internal i32 @f(i32 %x) {\n ret i32 7\n}\n\
+                define i32 @g(ptr %p) {\n %slot = alloca i32, align 16\n %y = load i32, ptr %slot, align 1\n\
+                %z = call i32 @f(i32 %y)\n ret i32 %z\n}";
+    for pass in ["infer-alignment", "function-attrs", "ipsccp", "globalsplit"] {
+        let mut module = load(text);
+        let known = module.version();
+        let changed = run(&mut module, pass);
+        assert_eq!(module.version() != known, changed, "{pass}");
+        assert_eq!(changed, pass != "globalsplit", "{pass}");
+    }
+}

@@ -9,11 +9,13 @@ use xla_gym_llvm_shim::{Module, Pass};
 pub struct Program {
     module: Module,
     exact: Cell<Option<u128>>,
+    /// See [`Module::version`]; of the same state.
+    version: Cell<Option<u64>>,
 }
 
 impl Program {
     pub fn new(module: Module) -> Program {
-        Program { module, exact: Cell::new(None) }
+        Program { module, exact: Cell::new(None), version: Cell::new(None) }
     }
 
     pub fn module(&self) -> &Module {
@@ -45,14 +47,19 @@ impl Program {
         change: impl FnOnce(&mut Module) -> Result<bool, String>,
     ) -> Result<bool, String> {
         let before = self.exact();
+        let version = self.version.take().unwrap_or_else(|| self.module.version());
         self.exact.set(None);
-        change(&mut self.module)?;
+        if !change(&mut self.module)? && self.module.version() == version {
+            self.exact.set(Some(before));
+            self.version.set(Some(version));
+            return Ok(false);
+        }
         Ok(self.exact() != before)
     }
 }
 
 impl Clone for Program {
     fn clone(&self) -> Program {
-        Program { module: self.module.clone(), exact: self.exact.clone() }
+        Program { module: self.module.clone(), exact: self.exact.clone(), version: Cell::new(None) }
     }
 }
