@@ -66,8 +66,8 @@ pub const PASSES: &[Pass] = &[
     Pass::new("loop-vectorize", Vector, "Makes vectors of the rounds of a loop."),
     Pass::new("loop-vectorize", Vector, "Makes vectors only of loops that ask for it.").with("interleave-forced-only;vectorize-forced-only"),
     Pass::new("loop-vectorize", Vector, "Makes vectors of the rounds of a loop, without interleaving.").with("interleave-forced-only;no-vectorize-forced-only"),
-    Pass::new("loop-vectorize", Vector, "Makes vectors of two rounds of a loop.").option(&["force-vector-width=2"]),
-    Pass::new("loop-vectorize", Vector, "Makes vectors of four rounds of a loop.").option(&["force-vector-width=4"]),
-    Pass::new("loop-vectorize", Vector, "Makes vectors of eight rounds of a loop.").option(&["force-vector-width=8"]),
+    Pass::new("loop-vectorize", Vector, "Makes vectors of two rounds of a loop, and sums up floating point numbers in another order.").option(&["force-vector-width=2"]).lossy(),
+    Pass::new("loop-vectorize", Vector, "Makes vectors of four rounds of a loop, and sums up floating point numbers in another order.").option(&["force-vector-width=4"]).lossy(),
+    Pass::new("loop-vectorize", Vector, "Makes vectors of eight rounds of a loop, and sums up floating point numbers in another order.").option(&["force-vector-width=8"]).lossy(),
     Pass::new("loop-vectorize", Vector, "Runs four rounds of a loop side by side without vectors.").option(&["force-vector-width=1", "force-vector-interleave=4"]),
 ];
