@@ -14,23 +14,30 @@ PYTHON := $(PYTHON_ENV)/bin/python
 ENGINE_DIR := $(abspath $(or $(XLA_GYM_ENGINE_DIR),.engine))
 
 # The crates that need LLVM, which is not set up by default.
-LLVM_CRATES := xla-gym-llvm-shim xla-gym-worker-llvm
+LLVM_CRATES := xla-gym-llvm-shim xla-gym-llvm-worker
 WITHOUT_LLVM := $(addprefix --exclude ,$(LLVM_CRATES))
 WITH_LLVM := $(addprefix -p ,$(LLVM_CRATES))
 
-.PHONY: help setup setup-llvm test-llvm build demo test test-rust test-python test-data wheel data bench fmt lint clean
+# Programs that cargo does not bring.
+TOOLS := $(abspath .cargo-tools)
+DENY_VERSION := 0.20.2
+DENY := $(TOOLS)/$(DENY_VERSION)/bin/cargo-deny
+
+.PHONY: help setup setup-llvm build-llvm test-llvm build demo test test-rust test-python test-data wheel data bench fmt clean \
+        lint lint-format lint-python lint-dependencies lint-rust
 
 help:
 	@echo "make demo   set up, build, and compare a pass order with XLA's own on a GPT-2 step"
-	@echo "make test   set up, build, and run all tests"
+	@echo "make test   set up, check as 'make lint' does, build, and run all tests"
 	@echo "make build  set up and build the xla-gym command ($(BIN)/xla-gym)"
 	@echo "make wheel  build the Python package into dist"
 	@echo "make data   rebuild the benchmark graphs and their manifests"
 	@echo "make test-data  rebuild ten of them, picked at random, and compare"
 	@echo "make bench  measure what the engine adds to the passes' own time"
 	@echo "make fmt    format the code"
-	@echo "make lint   check format and lints"
+	@echo "make lint   check format, lints, types, and what is depended on"
 	@echo "make setup-llvm  install LLVM 19 for the second compiler"
+	@echo "make build-llvm  set it up and build its worker"
 	@echo "make test-llvm   set it up, build its worker, and run its tests"
 	@echo "make setup  fetch the XLA engine into .engine (or \$$XLA_GYM_ENGINE_DIR)"
 
@@ -40,18 +47,21 @@ setup:
 setup-llvm:
 	@python3 tools/setup_llvm.py
 
+build-llvm: setup-llvm
+	$(CARGO) build --release --locked -p xla-gym-llvm-worker
+
 # With XLA_GYM_SLOW=1, every program that a pass has changed is run as well.
 test-llvm: setup-llvm
 	$(CARGO) build --release --locked $(WITH_LLVM) --all-targets
 	$(CARGO) test --release --locked $(WITH_LLVM)
 
 build: setup
-	$(CARGO) build --release --locked -p xla-gym -p xla-gym-worker-xla
+	$(CARGO) build --release --locked -p xla-gym -p xla-gym-xla-worker -p xla-gym-toy-worker
 
 demo: build
 	@tools/demo.sh
 
-test: test-rust test-python test-data
+test: lint test-rust test-python test-data
 
 # All targets at once, or cargo would build the shim twice, with and without what only tests need.
 test-rust: setup
@@ -59,17 +69,19 @@ test-rust: setup
 	$(CARGO) build --release --locked --workspace $(WITHOUT_LLVM) --all-targets
 	$(CARGO) test --release --locked --workspace $(WITHOUT_LLVM)
 
-wheel: build $(PYTHON_ENV)/ready
+wheel: build $(PYTHON_ENV)/ready python/src/xla_gym/_setup.py
 	mkdir -p python/src/xla_gym/_bin dist
-	cp $(BIN)/xla-gym-worker-xla python/src/xla_gym/_bin/
-	cp tools/setup.py python/src/xla_gym/_setup.py
+	cp $(BIN)/xla-gym-worker-xla $(BIN)/xla-gym-worker-toy python/src/xla_gym/_bin/
 	rm -f dist/*.whl
 	cd python && ../$(PYTHON) -m maturin build --release --locked --quiet --auditwheel skip --out ../dist
 
 test-python: wheel
 	$(PYTHON) -m pip install --quiet --force-reinstall --no-deps dist/*.whl
-	cd python && ../$(PYTHON) -m ruff check . && \
-	    XLA_GYM_ENGINE_DIR=$(ENGINE_DIR) XLA_GYM_WHEEL=$$(ls $(CURDIR)/dist/*.whl) ../$(PYTHON) -m pytest
+	cd python && XLA_GYM_ENGINE_DIR=$(ENGINE_DIR) XLA_GYM_WHEEL=$$(ls $(CURDIR)/dist/*.whl) ../$(PYTHON) -m pytest
+
+# The package fetches the compiler as the set-up of this repository does.
+python/src/xla_gym/_setup.py: tools/setup.py
+	cp $< $@
 
 $(PYTHON_ENV)/ready: python/tests/requirements.txt
 	python3 -m venv --clear $(PYTHON_ENV)
@@ -104,8 +116,26 @@ bench: build wheel
 fmt:
 	$(CARGO) fmt --all
 
-lint: setup
+# The cheapest first: nobody should wait for a compiler to hear of a missing blank.
+lint: lint-format lint-python lint-dependencies lint-rust
+
+lint-format:
 	$(CARGO) fmt --all -- --check
+
+lint-python: $(PYTHON_ENV)/ready python/src/xla_gym/_setup.py
+	cd python && ../$(PYTHON) -m ruff check . && ../$(PYTHON) -m mypy
+
+lint-dependencies: $(DENY)
+	$(DENY) --locked check --hide-inclusion-graph bans licenses sources
+
+# Once, and as fast as it can be built: it runs for less than a second. (What is on PyPI is too old for today's
+# cargo.)
+$(DENY):
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+	    $(CARGO) install --quiet --locked --root $(TOOLS)/$(DENY_VERSION) cargo-deny@$(DENY_VERSION)
+
+# What build scripts make, the C++ shim above all, the build after it takes over.
+lint-rust: setup
 	$(CARGO) clippy --release --locked --workspace $(WITHOUT_LLVM) --all-targets -- -D warnings
 
 clean:

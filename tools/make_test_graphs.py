@@ -1152,6 +1152,27 @@ partitions, a number that HLO text from JAX does not carry.
 | `mlp.hlo_proto.pb` | HloProto around the same module |
 | `mlp.stablehlo.mlir` | StableHLO text |
 | `mlp.stablehlo.bc` | StableHLO portable bytecode, as jax.export writes it |
+
+## toy/NAME.toy: programs of the toy compiler
+
+`python3 tools/make_toy_programs.py` writes them, the same bytes each time. A program is the line `toy`
+and then one instruction a line, whose operands are the numbers of earlier lines; the last line is the result.
+On all but `minimal` some orders are better than the toy's own (`crates/toy-profile/tests/toy.rs`).
+
+| name | lines | what it is for |
+|---|---:|---|
+| `minimal` | 10 | Nothing can be removed: where a default reduces nothing, a ratio means nothing. |
+| `strides` | 23 | Offsets made of constants: only after `fold` is there an `x * 1` or `x + 0` to simplify. |
+| `turns` | 35 | Signs turned again and again, with copies between: `simplify` and `copy-elim` in turns. |
+| `polynomial` | 36 | Every term takes its power from the start: `dedup` finds one factor more in each round. |
+| `trees` | 47 | The same tree of sums three times: as many rounds of `dedup` and `copy-elim` as it is deep. |
+| `distances` | 119 | Squares of differences: lowered by hand before `dedup`, all negations share one `-1`. |
+| `cancels` | 14 | Sums of `x + -x` of the same `x`: `cancel` is right here, if it comes before `lower`. |
+| `tempting` | 20 | What looks like `x + -x` is `x + -y`: the shortest program that `cancel` leads to is wrong. |
+| `leftovers` | 62 | Half of it is read by nobody, some of that only after other passes: `dead` first and last. |
+| `matrices` | 80 | The trace of A * I * A for a matrix of 3 by 3, with every zero and one of I written out. |
+| `filters` | 171 | Two passes of a filter over ten samples, its weights computed anew for each of them. |
+| `anything` | 180 | 180 random lines: what nobody wrote with a pass in mind. |
 """
 
 

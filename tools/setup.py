@@ -24,8 +24,10 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 REPO_ROOT = Path(__file__).resolve().parent.parent
 
@@ -124,10 +126,15 @@ class Progress:
         if not self.live:
             say(f"{label} ({megabytes(total)})")
 
-    def __enter__(self):
+    def __enter__(self) -> Progress:
         return self
 
-    def __exit__(self, failure, *_) -> None:
+    def __exit__(
+        self,
+        failure: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
         if self.live:
             print("\r\033[K", end="", flush=True)
         if failure is None:
@@ -185,8 +192,8 @@ def install_packages(packages: list[str]) -> None:
     update = ["apt-get", "update"]
     install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
     if os.geteuid() != 0:
-        command = f"sudo {shlex.join(update)} && sudo {shlex.join(install)}"
-        raise SetupError(f"Debian packages are missing. Run this, then try again:\n  {command}")
+        advice = f"sudo {shlex.join(update)} && sudo {shlex.join(install)}"
+        raise SetupError(f"Debian packages are missing. Run this, then try again:\n  {advice}")
     say(f"installing Debian packages: {names}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (update, install):
@@ -247,7 +254,7 @@ def engine_problem(home: Path, wheel: PinnedWheel, verify: bool = False) -> str 
 
 
 @contextlib.contextmanager
-def locked(engine_dir: Path, wait: bool = True):
+def locked(engine_dir: Path, wait: bool = True) -> Iterator[None]:
     """Holds the engine folder. The kernel drops the lock should we be killed."""
     with open(engine_dir / ".lock", "a") as lock:
         try:
@@ -261,7 +268,7 @@ def locked(engine_dir: Path, wait: bool = True):
 
 
 @contextlib.contextmanager
-def partial_folder(engine_dir: Path):
+def partial_folder(engine_dir: Path) -> Iterator[Path]:
     folder = tempfile.mkdtemp(prefix=PARTIAL, dir=engine_dir)
     try:
         yield Path(folder)
@@ -325,7 +332,7 @@ def run_pip_download(folder: Path, wheel: PinnedWheel, verbose: bool) -> None:
     requirements, log = folder / "requirements.txt", folder / "pip.log"
     requirements.write_text(f"tensorflow=={wheel.version} --hash=sha256:{wheel.sha256}\n")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += [*PIP_TAGS.split(), "--require-hashes", "-r", requirements, "-d", folder]
+    command += [*PIP_TAGS.split(), "--require-hashes", "-r", str(requirements), "-d", str(folder)]
     # Without a cache: it would keep one more copy of the wheel, in the home folder.
     command += ["--no-cache-dir", "--no-input", "--disable-pip-version-check"]
     # pip's temporary files go where the next run would clean them up, and
@@ -402,7 +409,9 @@ def extract(wheel_file: Path, home: Path, wheel: PinnedWheel) -> None:
     (home / STAMP).write_text(json.dumps(stamp, indent=1) + "\n")
 
 
-def extract_member(archive, member, target: Path, progress: Progress) -> str:
+def extract_member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, progress: Progress
+) -> str:
     target.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
     with archive.open(member) as source, open(target, "wb") as output:

@@ -48,7 +48,7 @@ def make(args: argparse.Namespace, cache_memory: int):
         "xla-v0",
         benchmark_locs=args.graph,
         traj_limit=args.length,
-        normalise=True,
+        start="normalized",
         cache_memory=cache_memory,
         remember_failures=False,
     ).unwrapped
@@ -82,7 +82,7 @@ def two(args: argparse.Namespace, actions: list[list[int]], cache_memory: int) -
         num_envs=2,
         benchmark_locs=args.graph,
         traj_limit=args.length,
-        normalise=True,
+        start="normalized",
         cache_memory=cache_memory,
         remember_failures=False,
     )

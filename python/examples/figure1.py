@@ -37,7 +37,8 @@ def main() -> None:
     )
     env.action_space.seed(arguments.seed)
     observation, info = env.reset(seed=arguments.seed)
-    start = info["operations"]
+    metric = env.unwrapped.metric
+    start = info[metric]
     discounted, factor, over = 0.0, 1.0, False
     while not over:
         action = env.action_space.sample()  # Or: model.predict(observation).
@@ -46,7 +47,7 @@ def main() -> None:
         factor *= GAMMA
         over = terminated or truncated
     env.close()
-    print(f"{start} operations became {info['operations']}; discounted return {discounted:.3f}")
+    print(f"{start} {metric} became {info[metric]}; discounted return {discounted:.3f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""How far passes at random come, beside XLA's own order.
+"""How far passes at random come, beside the compiler's own order.
 
     python examples/random_agent.py --benchmarks 'hlo-v1/mlp/*' --episodes 24
+    python examples/random_agent.py --env toy-v0 --benchmarks testdata/toy/*.toy
 
 With ``--masked`` it does not try again what it knows to do nothing.
 """
@@ -20,6 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--env", default="xla-v0")
     parser.add_argument("--benchmarks", nargs="+", default=["hlo-v1/mlp/*"])
     parser.add_argument("--traj-limit", type=int, default=40, help="steps in an episode")
     parser.add_argument("--episodes", type=int, default=12)
@@ -27,12 +29,15 @@ def main() -> None:
     parser.add_argument("--masked", action="store_true")
     arguments = parser.parse_args()
 
-    env = gym.make("xla-v0", benchmark_locs=arguments.benchmarks, traj_limit=arguments.traj_limit)
+    env = gym.make(
+        arguments.env, benchmark_locs=arguments.benchmarks, traj_limit=arguments.traj_limit
+    )
+    metric = env.unwrapped.metric
     env.action_space.seed(arguments.seed)
     returns, shares = [], []
     for episode in range(arguments.episodes):
         _, info = env.reset(seed=arguments.seed if episode == 0 else None)
-        start, total, over = info["operations"], 0.0, False
+        start, total, over = info[metric], 0.0, False
         while not over:
             # Gymnasium takes masks as 8-bit integers.
             mask = info["action_mask"].astype(np.int8) if arguments.masked else None
@@ -40,18 +45,17 @@ def main() -> None:
             total += reward
             over = terminated or truncated
         name = info["benchmark"]
-        unwrapped = env.unwrapped
-        _, by_xla, _, _ = unwrapped.world.defaults(unwrapped.benchmarks.index(name))
+        _, own = env.unwrapped.world.baseline(env.unwrapped.benchmarks.index(name))
         print(
-            f"{name}: {start} operations, at random {info['operations']}, "
-            f"XLA's own order {by_xla}; return {total:.3f}"
+            f"{name}: {start} {metric}, at random {info[metric]}, "
+            f"the compiler's own order {own[metric]}; return {total:.3f}"
         )
         returns.append(total)
-        shares.append(info["operations"] / start)
+        shares.append(info[metric] / start)
     env.close()
     print(
         f"{len(returns)} episodes: mean return {np.mean(returns):.3f}, "
-        f"operations left {np.mean(shares):.1%}"
+        f"{metric} left {np.mean(shares):.1%}"
     )
 
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-import warnings
+from pathlib import Path
 
 # Before anything reads it: tests must neither see nor leave what earlier runs remembered.
 os.environ["XLA_GYM_STATE_DIR"] = tempfile.mkdtemp(prefix="xla-gym-tests-")
@@ -26,6 +26,9 @@ SMALL = [
     "hlo-v1/gpt2/forward-1l",
 ]
 
+# Programs of the toy compiler.
+TOY = sorted(map(str, (Path(__file__).parents[2] / "testdata" / "toy").glob("*.toy")))
+
 # As emitted, `scatter_simplifier` aborts the compiler on this one.
 ABORTING = "hlo-v1/gpt2/train-1l-adamw"
 
@@ -38,10 +41,7 @@ def make():
     def make_env(name: str = "xla-v0", **kwargs):
         kwargs.setdefault("benchmark_locs", SMALL)
         kwargs.setdefault("traj_limit", 20)
-        with warnings.catch_warnings():
-            # Gymnasium takes xla-v0 for an old version of xla-v2; they are siblings.
-            warnings.filterwarnings("ignore", message=".*out of date.*")
-            made.append(gym.make(name, **kwargs))
+        made.append(gym.make(name, **kwargs))
         return made[-1]
 
     yield make_env
@@ -118,4 +118,4 @@ def index_of(env: gym.Env, name: str) -> int:
     return env.unwrapped.actions.index(name)
 
 
-__all__ = ["ABORTING", "SLOW", "SMALL", "index_of", "random_actions", "rollout", "same", "xla_gym"]
+__all__ = ["ABORTING", "SLOW", "SMALL", "TOY", "index_of", "random_actions", "rollout", "same", "xla_gym"]

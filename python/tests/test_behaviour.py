@@ -174,7 +174,14 @@ def test_rewards_are_what_they_are_said_to_be(make):
             rewards.append(reward)
             operations.append(info["operations"])
         by_kind[kind] = np.array(rewards)
-    start, by_xla, _, _ = env.unwrapped.world.defaults(0)
+    initial, default = env.unwrapped.world.baseline(0)
+    start, by_xla = initial["operations"], default["operations"]
+    assert env.unwrapped.world.defaults(0) == (
+        start,
+        by_xla,
+        default["legal"],
+        default["kernels"],
+    )
     counts = np.array(operations, dtype=float)
     removed = counts[:-1] - counts[1:]
     assert removed.any()
@@ -249,6 +256,9 @@ def test_rgb_array_is_a_plot(make):
         ({"sampler": {"weighted": [0] * 4}}, xla_gym.ConfigError, "weights"),
         ({"mask": "all"}, xla_gym.ConfigError, "all.*own.*shared.*exact"),
         ({"at_end": "cake"}, xla_gym.ConfigError, "cake.*legal.*kernels"),
+        ({"weights": {"cake": 1}}, xla_gym.ConfigError, "cake.*flops.*bytes_accessed"),
+        ({"start": "cake"}, xla_gym.ConfigError, "cake.*emitted.*normalized.*legal"),
+        ({"engine": "cake"}, xla_gym.ConfigError, "cake.*xla, toy"),
         ({"failure_cost": float("inf")}, xla_gym.ConfigError, None),
         ({"shaped": True, "gamma": float("nan")}, xla_gym.ConfigError, None),
         ({"render_mode": "smoke"}, xla_gym.ConfigError, "smoke.*human, ansi and rgb_array"),
@@ -638,7 +648,8 @@ def test_every_form_of_a_program_can_be_written(make):
     again = make(benchmark_locs=xla_gym.data.Program("again.pb", env.program("pb"))).unwrapped
     again.reset()
     assert again.fingerprint() == env.fingerprint()
-    with pytest.raises(ValueError, match="hlo, pb, mlir"):
+    assert env.world.forms == ["hlo", "pb", "mlir", "mlirbc"]
+    with pytest.raises(ValueError, match="hlo, pb, mlir, mlirbc"):
         env.program("punched cards")
 
 

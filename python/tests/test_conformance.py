@@ -16,7 +16,9 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import xla_gym
 
-IDS = ["xla-v0", "xla-v1", "xla-v2", "xla-graph-v0"]
+IDS = ["xla-v0", "xla-shaped-v0", "xla-cost-v0", "xla-graph-v0"]
+# As the paper numbers them.
+PAPERS = {"xla-v1": "xla-shaped-v0", "xla-v2": "xla-cost-v0"}
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -24,7 +26,7 @@ def test_gymnasium_accepts_it(make, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         # That observations are bounded by 10⁷ nodes is meant; so are infinite bounds.
-        warnings.filterwarnings("ignore", message=".*(infinity|out of date|registered).*")
+        warnings.filterwarnings("ignore", message=".*(infinity|registered).*")
         check_env(make(name).unwrapped, skip_render_check=False)
 
 
@@ -229,18 +231,26 @@ def test_other_observations_are_in_their_spaces(make, observation):
         assert said[0] in env.observation_space
 
 
-@pytest.mark.parametrize("gamma", [0.99, 0.9, 1.0])
-def test_shaping_telescopes(make, gamma):
-    plain, shaped = make("xla-v0"), make("xla-v1", gamma=gamma)
+@pytest.mark.parametrize(
+    ("gamma", "weights"),
+    [(0.99, None), (0.9, None), (1.0, None), (0.9, {"flops": 0.5, "bytes_accessed": 3})],
+)
+def test_shaping_telescopes(make, gamma, weights):
+    plain, shaped = make("xla-v0"), make("xla-shaped-v0", gamma=gamma, weights=weights)
+    weights = weights or {"flops": 1, "transcendentals": 2}
+
+    def work(info):
+        return sum(weight * info[name] for name, weight in weights.items())
+
     for episode in range(len(SMALL)):
         _, start = plain.reset(options={"benchmark": episode})
         _, other = shaped.reset(options={"benchmark": episode})
         assert same(start, other)
-        weight = start["flops"] + 2 * start["transcendentals"]
+        whole = work(start)
 
-        def potential(info, weight=weight):
+        def potential(info, whole=whole):
             # Where there is no work at the start there is no share of it.
-            return -(info["flops"] + 2 * info["transcendentals"]) / weight if weight else 0.0
+            return -work(info) / whole if whole else 0.0
 
         total, info = 0.0, start
         for step, action in enumerate(random_actions(plain, 20, seed=episode)):
@@ -283,7 +293,8 @@ def test_a_state_comes_back_here_and_in_another_process(make, python, graph):
     ("change", "reason"),
     [
         ({"engine": "another compiler"}, "another compiler"),
-        ({"normalised": True}, "normalised"),
+        ({"start": "elsewhere"}, "elsewhere"),
+        ({"luck": 7}, "luck"),
         ({"benchmark": "hlo-v1/none"}, "hlo-v1/none is not among the benchmarks"),
         ({"actions": ["no-such-pass"]}, "no-such-pass is not among the actions"),
     ],
@@ -358,4 +369,43 @@ def test_a_fork_knows_what_the_original_knew(make, what):
 
 
 def test_gymnasium_knows_every_id():
-    assert set(IDS) <= set(gym.registry)
+    assert {*IDS, *PAPERS, "toy-v0"} <= set(gym.registry)
+
+
+@pytest.mark.parametrize("name", [*IDS, *PAPERS, "toy-v0"])
+def test_no_id_is_called_out_of_date(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gym.make(name, benchmark_locs=None if name == "toy-v0" else SMALL[:1]).close()
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_ids_are_others_for_ours(make, make_vec, name):
+    env, same_env = make(name), make(PAPERS[name])
+    assert env.spec.id == PAPERS[name]
+    actions = random_actions(env, 10)
+    assert same(rollout(env, actions), rollout(same_env, actions))
+    assert make_vec(2, name).single_observation_space == env.observation_space
+
+
+def test_old_words_still_work(make):
+    from xla_gym.envs import PassOrderEnv, XlaEnv
+    from xla_gym.vector import PassOrderVectorEnv, XlaVectorEnv
+
+    assert XlaEnv is PassOrderEnv and XlaVectorEnv is PassOrderVectorEnv
+    with pytest.warns(DeprecationWarning, match="start="):
+        old = make(benchmark_locs=[ABORTING], normalise=True)
+    new = make(benchmark_locs=[ABORTING], start="normalized")
+    assert old.unwrapped.world.start == new.unwrapped.world.start == "normalized"
+    _, emitted = make(benchmark_locs=[ABORTING]).reset()
+    assert same(old.reset(), new.reset())
+    assert new.reset()[1]["instructions"] != emitted["instructions"]
+
+
+def test_an_episode_begins_where_it_was_asked_to(make):
+    env = make(benchmark_locs=[ABORTING], start="legal")
+    env.reset()
+    assert json.loads(env.unwrapped.get_state())["start"] == "legal"
+    initial, default = env.unwrapped.world.baseline(0)
+    # What the pipeline does in any case is done: what it leaves without the optional passes is left here.
+    assert env.reset()[1]["operations"] == initial["legal"] > default["legal"]

@@ -15,9 +15,12 @@ def found():
 
 
 def test_the_answer_is_better_and_proven(found):
-    legal = found.recipe["evidence"]["legal"]
+    legal = found.stages["legal"]
     assert not found.is_default
-    assert legal["result"] < legal["default"]
+    assert legal.result < legal.default < legal.initial
+    assert legal.value == (legal.initial - legal.result) / (legal.initial - legal.default) > 1
+    assert list(found.stages) == ["order", "legal", "kernels"]
+    assert found.figures["legal"] == (legal.default, legal.result)
     assert found.recipe["evidence"]["outputs"]["verdict"] == "equal"
     assert found.recipe["evidence"]["search"]["passes"] <= 200
 
@@ -31,7 +34,7 @@ def test_a_policy_guides_the_search(found):
     # With 20 passes there is little but the policy's own walk.
     guided = xla_gym.optimize(GPT2, budget=20, trials=1, coreset=False)
     alone = xla_gym.optimize(GPT2, budget=20, trials=1, coreset=False, policy=None)
-    legal = [answer.recipe["evidence"]["legal"]["result"] for answer in (guided, alone)]
+    legal = [answer.stages["legal"].result for answer in (guided, alone)]
     assert legal[0] < legal[1]
     with pytest.raises(xla_gym.ConfigError, match="missing.safetensors"):
         xla_gym.optimize(GPT2, budget=20, policy="missing.safetensors")
@@ -43,11 +46,33 @@ def test_a_recipe_is_applied_to_its_program_only(found, tmp_path):
     text = xla_gym.data.text(GPT2).encode()
     # The same program from memory and from the data set.
     applied = xla_gym.apply_recipe(path, text)
-    assert len(applied) == len(found.hlo)
+    assert len(applied) == len(found.program) and found.hlo is found.program
     with pytest.raises(xla_gym.RecipeMismatch, match="force=True"):
         xla_gym.apply_recipe(found.recipe, "hlo-v1/mlp/nerf-forward")
     with pytest.warns(UserWarning, match="another program"):
         assert xla_gym.apply_recipe(found.recipe, "hlo-v1/mlp/nerf-forward", force=True)
+
+
+def test_a_recipe_of_the_first_version_is_applied(found):
+    old = json.loads(json.dumps(found.recipe))
+    old["version"] = 1
+    for stage in old["evidence"].pop("stages"):
+        name, value = stage.pop("stage"), stage.pop("value")
+        old["evidence"] |= {name: stage, f"{name}_ratio": value}
+    assert len(xla_gym.apply_recipe(old, GPT2)) == len(found.program)
+
+
+def test_the_compilers_own_tools_are_told_the_same(found):
+    assert found.recipe["disabled_passes"]
+    told = "\n".join(found.commands.values())
+    assert "hlo-opt" in told and all(name in told for name in found.recipe["disabled_passes"])
+
+
+def test_where_an_order_begins_is_in_its_recipe():
+    with pytest.warns(DeprecationWarning, match="start="):
+        found = xla_gym.optimize(GPT2, budget=50, trials=1, normalise=True)
+    assert found.recipe["start"] == "normalized" and not found.is_default
+    assert len(xla_gym.apply_recipe(found.recipe, GPT2)) == len(found.program)
 
 
 def test_the_store_is_consulted(tmp_path):
@@ -90,7 +115,7 @@ def test_wrong_files_are_named(tmp_path):
     with pytest.raises(xla_gym.ConfigError, match=r"recipe\.json"):
         xla_gym.apply_recipe(broken, GPT2)
     broken.write_text(json.dumps({"version": 1}))
-    with pytest.raises(xla_gym.ConfigError, match="no recipe"):
+    with pytest.raises(xla_gym.ConfigError, match="not a recipe"):
         xla_gym.apply_recipe(broken, GPT2)
 
 
@@ -209,9 +234,8 @@ def test_what_cannot_be_proven_is_not_the_answer(found, tmp_path):
     proven = xla_gym.optimize(program, **arguments, report=True)
     assert proven.is_default and proven.proven and proven.recipe["gain"] == 1
     assert "not comparable" in proven.recipe["evidence"]["dropped"][-1]
-    for ratio in ("order", "legal"):
-        figures = proven.recipe["evidence"][ratio]
-        assert figures["result"] == figures["default"]
+    for stage in ("order", "legal"):
+        assert proven.stages[stage].result == proven.stages[stage].default
     unproven = xla_gym.optimize(program, **arguments, unproven=True)
     assert not unproven.is_default and not unproven.proven and unproven.recipe["gain"] > 1
     assert unproven.recipe["evidence"]["outputs"]["verdict"] == "not-comparable"

@@ -1,14 +1,17 @@
 //! What to train, on what, and how: the content of a configuration file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
-use xla_gym_env::{EnvConfig, MaskKind, Reward, Start, View};
+use xla_gym_env::{EnvConfig, MaskKind, Reward, View};
 use xla_gym_nn::Activation;
 
 use crate::{
-    a2c::A2cConfig, dqn::DqnConfig, error::AgentError, imitation::Imitation, ppo::PpoConfig,
-    trpo::TrpoConfig,
+    a2c::A2cConfig, dqn::DqnConfig, earlier, error::AgentError, imitation::Imitation,
+    ppo::PpoConfig, trpo::TrpoConfig,
 };
 
 /// A training run. Every field but the benchmarks and the algorithm has a default.
@@ -52,10 +55,10 @@ pub struct Config {
     pub network: Network,
     /// How it learns.
     pub algorithm: Algorithm,
-    /// Orders that a search found, learnt by heart before everything else.
+    /// Orders that a search found, cloned before everything else.
     #[serde(default)]
     pub imitation: Option<Imitation>,
-    /// Programs kept apart, on which progress is seen.
+    /// Held-out programs, on which progress is seen.
     #[serde(default)]
     pub validation: Validation,
     /// When to end early.
@@ -80,8 +83,11 @@ fn steps() -> u64 {
 pub struct Environment {
     /// Steps in an episode.
     pub traj_limit: usize,
-    /// Whether programs begin in a normal form.
-    pub normalised: bool,
+    /// Where episodes begin: one of the starts that the compiler's profile has, by name. Nothing: at the
+    /// program as it came.
+    pub start: Option<String>,
+    /// Shares of the episodes that begin at other starts, by name.
+    pub other_starts: BTreeMap<String, f64>,
     /// Names of the passes that are actions. Empty: all.
     pub passes: Vec<String>,
     /// What is paid.
@@ -90,9 +96,6 @@ pub struct Environment {
     pub mask: bool,
     /// Share of the steps over which programs of all sizes come in, the small ones first.
     pub curriculum: f64,
-    /// Share of episodes that begin at the program made legal, where operations are those that the
-    /// back end will see.
-    pub legal: f64,
     /// A file in which the effects of passes are remembered, shared between runs. Changes how long
     /// a run takes and not what it gives.
     pub cache: Option<PathBuf>,
@@ -102,12 +105,12 @@ impl Default for Environment {
     fn default() -> Environment {
         Environment {
             traj_limit: 64,
-            normalised: false,
+            start: None,
+            other_starts: BTreeMap::new(),
             passes: Vec::new(),
             reward: Reward::default(),
             mask: true,
             curriculum: 0.0,
-            legal: 0.0,
             cache: None,
         }
     }
@@ -122,11 +125,6 @@ impl Environment {
             mask: MaskKind::Own,
             ..EnvConfig::default()
         }
-    }
-
-    /// Where passes begin.
-    pub fn start(&self) -> Start {
-        if self.normalised { Start::Normalised } else { Start::Emitted }
     }
 }
 
@@ -188,11 +186,11 @@ impl Algorithm {
     }
 }
 
-/// Programs kept apart, on which progress is seen.
+/// Held-out programs, on which progress is seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Validation {
-    /// Every how manieth of the benchmarks is kept apart; 0 for none.
+    /// Every how manieth of the benchmarks is held out; 0 for none.
     pub every: usize,
     /// How many at most.
     pub most: usize,
@@ -243,6 +241,7 @@ impl Config {
         for change in changes {
             apply(&mut table, change)?;
         }
+        earlier::update_configuration(&mut table);
         let mut config: Config = table.try_into().map_err(wrong)?;
         if config.name.is_empty() {
             config.name = config.algorithm.name().to_owned();
@@ -276,8 +275,11 @@ impl Config {
         if !(0.0..=1.0).contains(&self.environment.curriculum) {
             return refuse("environment.curriculum: a share between 0 and 1 is needed");
         }
-        if !(0.0..=1.0).contains(&self.environment.legal) {
-            return refuse("environment.legal: a share between 0 and 1 is needed");
+        let shares = || self.environment.other_starts.values();
+        if !shares().all(|share| (0.0..=1.0).contains(share)) || shares().sum::<f64>() > 1.0 {
+            return refuse(
+                "environment.other-starts: shares between 0 and 1 are needed, 1 at most in all",
+            );
         }
         if self.imitation.is_some() && matches!(self.algorithm, Algorithm::Dqn(_)) {
             return refuse("imitation: DQN learns what actions are worth, which orders do not say");
@@ -287,7 +289,7 @@ impl Config {
                 return refuse("plateau.validations: must be at least 1");
             }
             if self.validation.every == 0 {
-                return refuse("plateau: it needs programs kept apart (validation.every)");
+                return refuse("plateau: it needs held-out programs (validation.every)");
             }
         }
         match &self.algorithm {
@@ -349,6 +351,8 @@ mod tests {
             ("benchmarks=[]", "benchmarks"),
             ("algorithm.epochs=0", "algorithm.epochs"),
             ("observation.policy=[]", "observation.policy"),
+            ("environment.other-starts={here=0.7,there=0.7}", "environment.other-starts"),
+            ("environment.legal=1.5", "environment.other-starts"),
             ("steps", "key=value"),
         ] {
             let error = Config::parse(SMALL, &[change.to_owned()]).unwrap_err().to_string();

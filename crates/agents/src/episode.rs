@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 use xla_gym_env::{Env, EnvConfig, EnvError, World};
 use xla_gym_nn::{Mlp, Space};
 
@@ -15,8 +15,8 @@ use crate::{choice, observer::Observer};
 pub struct Episode {
     /// Which benchmark.
     pub benchmark: usize,
-    /// Whether it began at the program made legal.
-    pub legal: bool,
+    /// Where it began: a position among the starts of the compiler's profile.
+    pub start: usize,
     /// What was seen before each action and at the end, in rows of the value function's width.
     pub seen: Vec<f32>,
     /// For each action, which ones were allowed; and at the end.
@@ -29,8 +29,8 @@ pub struct Episode {
     pub rewards: Vec<f32>,
     /// Whether it ended by itself, not by the limit of steps.
     pub terminated: bool,
-    /// Operations at the start and after each action.
-    pub operations: Vec<u64>,
+    /// The primary metric at the start and after each action.
+    pub sizes: Vec<u64>,
     /// The actions up to the best state, without those that did nothing.
     pub best_path: Vec<usize>,
     /// The actions up to the end, likewise.
@@ -48,19 +48,19 @@ impl Episode {
         self.actions.is_empty()
     }
 
-    /// Operations at the start.
+    /// The primary metric at the start.
     pub fn initial(&self) -> u64 {
-        self.operations.first().copied().unwrap_or_default()
+        self.sizes.first().copied().unwrap_or_default()
     }
 
-    /// The fewest operations on the way.
-    pub fn fewest(&self) -> u64 {
-        self.operations.iter().copied().min().unwrap_or_default()
+    /// The lowest on the way.
+    pub fn lowest(&self) -> u64 {
+        self.sizes.iter().copied().min().unwrap_or_default()
     }
 
-    /// Operations at the end.
+    /// What it is at the end.
     pub fn last(&self) -> u64 {
-        self.operations.last().copied().unwrap_or_default()
+        self.sizes.last().copied().unwrap_or_default()
     }
 }
 
@@ -79,18 +79,18 @@ pub enum Chooser<'a> {
 
 /// One episode to gather.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct EpisodeRequest {
     /// On which benchmark.
     pub benchmark: usize,
-    /// Whether to begin at the program made legal.
-    pub legal: bool,
+    /// Where to begin: a position among the starts of the compiler's profile.
+    pub start: usize,
     /// Seed of its luck.
     pub seed: u64,
     /// Stream of its luck: no two episodes of a run share one.
     pub stream: u64,
 }
 
-/// Gathers episodes, as many at a time as there are cores. What each one does depends on its order
+/// Gathers episodes, as many at a time as there are cores. What each one does depends on its request
 /// and on the network alone, not on how many cores there are. Passes that do not keep what programs
 /// compute ([`World::keeps_results`]) are never chosen.
 pub struct Gatherer {
@@ -106,23 +106,23 @@ pub struct Gatherer {
 
 impl Gatherer {
     /// Gathers episodes; the results in order.
-    pub fn gather(&self, orders: &[Order], chooser: Chooser<'_>) -> Result<Vec<Episode>, EnvError> {
-        on_all_cores(orders.len(), |index| self.play(orders[index], chooser))
+    pub fn gather(
+        &self,
+        requests: &[EpisodeRequest],
+        chooser: Chooser<'_>,
+    ) -> Result<Vec<Episode>, EnvError> {
+        on_all_cores(requests.len(), |index| self.play(requests[index], chooser))
     }
 
     /// Plays one episode.
-    pub fn play(&self, order: Order, chooser: Chooser<'_>) -> Result<Episode, EnvError> {
-        let mut rng = ChaCha8Rng::seed_from_u64(order.seed);
-        rng.set_stream(order.stream);
+    pub fn play(&self, request: EpisodeRequest, chooser: Chooser<'_>) -> Result<Episode, EnvError> {
+        let EpisodeRequest { benchmark, start, seed, stream } = request;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream);
         let mut env = Env::new(&self.world, self.config.clone())?;
-        if order.legal {
-            env.reset_to_legal(order.benchmark, Some(0))?;
-        } else {
-            env.reset_to(order.benchmark, Some(0))?;
-        }
+        env.reset_to_start(benchmark, start, Some(0))?;
         let (actions, width) = (env.actions(), self.observer.value_width());
-        let mut episode =
-            Episode { benchmark: order.benchmark, legal: order.legal, ..Episode::default() };
+        let mut episode = Episode { benchmark, start, ..Episode::default() };
         let mut space = Space::default();
         let mut logs = vec![0.0; actions];
         loop {
@@ -147,7 +147,7 @@ impl Gatherer {
             episode.rewards.push(step.reward as f32);
             episode.terminated = step.terminated;
         }
-        episode.operations = env.operations()?.to_vec();
+        episode.sizes = env.sizes()?.to_vec();
         episode.best_path = env.best_path()?;
         episode.path = env.path()?;
         Ok(episode)

@@ -4,6 +4,7 @@ use std::{io, path::PathBuf};
 
 use thiserror::Error;
 use xla_gym_env::EnvError;
+use xla_gym_rows::RowsError;
 
 /// What can go wrong in training.
 #[derive(Debug, Error)]
@@ -35,15 +36,29 @@ pub enum AgentError {
         /// What is wrong with it.
         message: String,
     },
+    /// A policy does not belong to the compiler at hand.
+    #[error("the policy {name} cannot be used here: {why}")]
+    Policy {
+        /// Which one.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// Somebody else works in the folder of a run.
     #[error("{} is in use by another training run", .0.display())]
     Busy(PathBuf),
+    /// A run was ended before its first update, so that nothing of it is left.
+    #[error("interrupted before the first update: the same command begins again")]
+    Interrupted,
     /// The weights are no numbers any more.
     #[error("the policy diverged in update {update}: try a smaller learning rate")]
     Diverged {
         /// In which update.
         update: u64,
     },
+    /// Known orders cannot be read.
+    #[error(transparent)]
+    Rows(#[from] RowsError),
     /// The environment gave up.
     #[error(transparent)]
     Env(#[from] EnvError),

@@ -3,14 +3,21 @@
 use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::protocol::PassId;
-use xla_gym_env::{Seen, State, View, Walk, World};
+use xla_gym_common::fnv64;
+use xla_gym_engine::protocol::{Cost, Hello, MOST_METRICS, PassId};
+use xla_gym_env::{Places, Seen, Shape as ViewShape, State, View, Walk, World};
 use xla_gym_nn::{Mlp, Shape, Space};
 
-use crate::{choice, error::AgentError, shipped::Shipped, tensors::Tensors, train::POLICY};
+use crate::{
+    choice, earlier::EarlierInterface, error::AgentError, shipped::Shipped, tensors::Tensors,
+    train::POLICY,
+};
 
 /// Says that a file is a policy, and of which kind.
-const FORMAT: &str = "xla-gym-policy 1";
+const FORMAT: &str = "xla-gym-policy 2";
+
+/// Policies that did not say for which compiler they are, apart from their cards.
+const EARLIER_FORMAT: &str = "xla-gym-policy 1";
 
 /// Nobody takes more steps in an episode.
 const MOST_STEPS: usize = 1 << 20;
@@ -23,7 +30,7 @@ pub struct Card {
     pub name: String,
     /// The algorithm.
     pub algorithm: String,
-    /// The compiler on which it was trained.
+    /// The compiler on which it was trained, with its version.
     pub engine: String,
     /// The programs on which it was trained.
     pub benchmarks: Vec<String>,
@@ -35,7 +42,7 @@ pub struct Card {
     pub steps: u64,
     /// Seconds that took.
     pub seconds: f64,
-    /// Geometric mean of the order ratio on programs that were kept apart.
+    /// Geometric mean of the order ratio on held-out programs.
     pub validation: Option<f64>,
     /// The commit of the software, if it was known.
     pub commit: Option<String>,
@@ -51,16 +58,20 @@ pub struct Card {
 /// What a policy expects of an environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interface {
+    /// The compiler whose passes it orders, as its worker calls itself.
+    pub engine: String,
     /// What it sees.
     pub views: Vec<View>,
     /// Names of the opcodes, in the order in which it knows them.
     pub opcodes: Vec<String>,
+    /// Names of the compiler's estimates, likewise.
+    pub costs: Vec<String>,
     /// Names of the passes, likewise.
     pub passes: Vec<String>,
     /// Steps in an episode.
     pub traj_limit: usize,
-    /// Whether programs begin in a normal form.
-    pub normalised: bool,
+    /// Where episodes began: a start of the compiler's profile, by name.
+    pub start: String,
 }
 
 /// A trained policy.
@@ -103,25 +114,29 @@ impl TrainedPolicy {
         TrainedPolicy::from_tensors(&Tensors::read(path)?).map_err(wrong)
     }
 
-    /// One that comes with the software, by its name, or one from a file or the folder of a run.
-    pub fn find(name: &str) -> Result<TrainedPolicy, AgentError> {
-        let shipped = Shipped::ALL.into_iter().find(|shipped| shipped.name() == name);
-        match shipped.and_then(Shipped::policy) {
+    /// One that comes with the software for a compiler, by its name, or one from a file or the folder
+    /// of a run.
+    pub fn find(name: &str, engine: &str) -> Result<TrainedPolicy, AgentError> {
+        match Shipped::named(name, engine).and_then(Shipped::policy) {
             Some(policy) => Ok(policy.clone()),
-            None if !Path::new(name).exists() => Err(AgentError::Config(format!(
-                "{name} is no file, no folder of a run, and no policy that comes along: {}",
-                Shipped::ALL.map(Shipped::name).join(", ")
-            ))),
+            None if !Path::new(name).exists() => {
+                let along: Vec<&str> = Shipped::of(engine).map(Shipped::name).collect();
+                let along =
+                    if along.is_empty() { "there is none".into() } else { along.join(", ") };
+                Err(AgentError::Config(format!(
+                    "{name} is no file, no folder of a run, and no policy that comes along for \
+                     {engine}: {along}"
+                )))
+            }
             None if Path::new(name).is_dir() => TrainedPolicy::read(&Path::new(name).join(POLICY)),
             None => TrainedPolicy::read(Path::new(name)),
         }
     }
 
-    /// Tells its weights from others: 64 bits of FNV-1a.
+    /// Tells its weights from others.
     pub fn fingerprint(&self) -> String {
         let bytes = self.network.parameters().iter().flat_map(|p| p.to_le_bytes());
-        let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        format!("{:016x}", bytes.fold(0xcbf2_9ce4_8422_2325, step))
+        format!("{:016x}", fnv64(bytes))
     }
 
     /// Reads the content of a file.
@@ -134,18 +149,29 @@ impl TrainedPolicy {
             let word = tensors.words.get(name).map(String::as_str);
             word.ok_or_else(|| format!("it is no policy: {name} is missing"))
         };
-        match word("format")? {
-            FORMAT => {}
-            other => return Err(format!("it is a {other:?}, not a {FORMAT:?}")),
+        let format = word("format")?;
+        if ![FORMAT, EARLIER_FORMAT].contains(&format) {
+            return Err(format!(
+                "it is a {format:?} and this version reads {FORMAT:?}: a later version may have \
+                 written it"
+            ));
         }
         let parsed = |name: &str, error: serde_json::Error| format!("{name}: {error}");
         let shape: Shape = serde_json::from_str(word("shape")?).map_err(|e| parsed("shape", e))?;
-        let interface: Interface =
-            serde_json::from_str(word("interface")?).map_err(|e| parsed("interface", e))?;
-        let card = serde_json::from_str(word("card")?).map_err(|e| parsed("card", e))?;
+        let card: Card = serde_json::from_str(word("card")?).map_err(|e| parsed("card", e))?;
+        let interface = word("interface")?;
+        let interface = match format {
+            FORMAT => serde_json::from_str(interface),
+            _ => serde_json::from_str::<EarlierInterface>(interface).map(|i| i.on(&card.engine)),
+        }
+        .map_err(|error| parsed("interface", error))?;
         if interface.traj_limit > MOST_STEPS {
             let steps = interface.traj_limit;
             return Err(format!("episodes of {steps} steps are more than {MOST_STEPS}"));
+        }
+        if interface.costs.len() > MOST_METRICS {
+            let costs = interface.costs.len();
+            return Err(format!("{costs} estimates are more than {MOST_METRICS}"));
         }
         let seen = interface.bounds().try_fold(0_usize, |sum, (_, length)| sum.checked_add(length));
         if Some(shape.inputs) != seen || shape.outputs != interface.passes.len() {
@@ -155,15 +181,18 @@ impl TrainedPolicy {
         Ok(TrainedPolicy { network, interface, card })
     }
 
-    /// Ties it to a world, for searches there. Passes and opcodes are found by name. What the world
-    /// does not have, and what does not keep what programs compute, the policy does not choose.
-    pub fn guide(&self, world: &World) -> Guide {
+    /// Ties it to a world, for searches there. Passes, opcodes and estimates are found by name. What
+    /// the world does not have, and what does not keep what programs compute, the policy does not
+    /// choose. One that was trained on another compiler is refused.
+    pub fn guide(&self, world: &World) -> Result<Guide, AgentError> {
         let hello = world.engine().hello();
+        self.fits(hello)?;
         let position = |names: &[String], name: &str| names.iter().position(|n| n == name);
         let outputs: Vec<Option<usize>> =
             hello.passes.iter().map(|p| position(&self.interface.passes, &p.name)).collect();
         let opcodes =
             self.interface.opcodes.iter().map(|name| position(&hello.opcodes, name)).collect();
+        let costs = self.interface.costs.iter().map(|name| hello.cost(name)).collect();
         let mut allowed = vec![false; self.interface.passes.len()];
         for (action, pass) in world.actions().iter().enumerate() {
             if let (Some(output), true) =
@@ -173,15 +202,45 @@ impl TrainedPolicy {
             }
         }
         let lossy = hello.passes.iter().map(|pass| pass.lossy).collect();
-        Guide { policy: self.clone(), outputs, opcodes, allowed, lossy }
+        let places = world.places();
+        Ok(Guide { policy: self.clone(), outputs, opcodes, costs, places, allowed, lossy })
+    }
+
+    /// Refuses a policy that has nothing to say about a compiler.
+    fn fits(&self, hello: &Hello) -> Result<(), AgentError> {
+        let Interface { engine, passes, .. } = &self.interface;
+        let refuse = |why| AgentError::Policy { name: self.card.name.clone(), why };
+        self.interface.is_for(&hello.engine).map_err(refuse)?;
+        if !hello.passes.iter().any(|pass| passes.contains(&pass.name)) {
+            let (count, version) = (passes.len(), &hello.version);
+            return Err(refuse(format!("{engine} {version} has none of its {count} passes")));
+        }
+        // An estimate that is not there would be taken for zero, and nobody would notice.
+        if let Some(cost) = self.interface.costs.iter().find(|cost| hello.cost(cost).is_none()) {
+            return Err(refuse(format!("{engine} {} does not estimate {cost:?}", hello.version)));
+        }
+        Ok(())
     }
 }
 
 impl Interface {
+    /// Says why not, if it is for another compiler than this one, as its worker calls itself.
+    pub fn is_for(&self, engine: &str) -> Result<(), String> {
+        match self.engine == engine {
+            true => Ok(()),
+            false => Err(format!("it orders passes of {}, and this is {engine}", self.engine)),
+        }
+    }
+
     /// How long each view is.
     fn bounds(&self) -> impl Iterator<Item = (View, usize)> + '_ {
-        let (opcodes, passes) = (self.opcodes.len(), self.passes.len());
-        self.views.iter().map(move |v| (*v, v.bounds(opcodes, passes, self.traj_limit).length))
+        let shape = ViewShape {
+            opcodes: self.opcodes.len(),
+            costs: self.costs.len(),
+            actions: self.passes.len(),
+            traj_limit: self.traj_limit,
+        };
+        self.views.iter().map(move |view| (*view, view.bounds(shape).length))
     }
 }
 
@@ -193,6 +252,10 @@ pub struct Guide {
     outputs: Vec<Option<usize>>,
     /// For each opcode of the policy, the compiler's number.
     opcodes: Vec<Option<usize>>,
+    /// For each estimate of the policy, likewise.
+    costs: Vec<Option<usize>>,
+    /// Where views find what they show.
+    places: Places,
     /// For each pass of the policy, whether it may be chosen here.
     allowed: Vec<bool>,
     /// For each pass of the compiler, whether it may change what programs compute.
@@ -200,22 +263,27 @@ pub struct Guide {
 }
 
 impl Guide {
-    /// A state in the policy's order of opcodes.
+    /// A state in the policy's order of opcodes and estimates.
     fn translate(&self, state: &State) -> State {
-        let count = |place: &Option<usize>| place.and_then(|p| state.opcodes.get(p)).copied();
+        fn at<T: Copy + Default>(values: &[T], place: &Option<usize>) -> T {
+            place.and_then(|place| values.get(place)).copied().unwrap_or_default()
+        }
+        let costs =
+            |cost: &Cost| -> Vec<f64> { self.costs.iter().map(|place| at(cost, place)).collect() };
         State {
-            opcodes: self.opcodes.iter().map(|place| count(place).unwrap_or_default()).collect(),
-            ..state.clone()
+            opcodes: self.opcodes.iter().map(|place| at(&state.opcodes, place)).collect(),
+            cost: state.cost.as_ref().map(|cost| Cost::new(&costs(cost))),
+            ..*state
         }
     }
 
     /// Logits for all passes of the policy, where a walk stands.
     fn logits(&self, walk: &Walk) -> Vec<f32> {
-        let (start, state) = (&self.translate(walk.start()), &self.translate(walk.state()));
+        let (start, state) = (&self.translate(walk.first_state()), &self.translate(walk.state()));
         let number = |pass: PassId| self.outputs.get(usize::from(pass.0)).copied().flatten();
         let applied: Vec<usize> = walk.steps().filter_map(number).collect();
-        let fewest = walk.fewest();
-        let seen = Seen { start, state, fewest, taken: &applied, applied: &applied };
+        let (lowest, places) = (walk.lowest(), self.places);
+        let seen = Seen { start, state, lowest, taken: &applied, applied: &applied, places };
         let mut row = vec![0.0; self.policy.network.shape().inputs];
         let mut rest = &mut row[..];
         for (view, length) in self.policy.interface.bounds() {
@@ -253,9 +321,13 @@ impl xla_gym_search::Policy for Guide {
 mod tests {
     use super::*;
 
+    fn shipped() -> &'static TrainedPolicy {
+        Shipped::all()[0].policy().unwrap()
+    }
+
     /// A shipped policy as a file, after a change.
     fn changed(change: impl FnOnce(&mut TrainedPolicy, &mut Tensors)) -> Result<(), String> {
-        let mut policy = Shipped::General.policy().unwrap().clone();
+        let mut policy = shipped().clone();
         let mut tensors = policy.to_tensors().unwrap();
         change(&mut policy, &mut tensors);
         TrainedPolicy::from_bytes(&tensors.to_bytes()?).map(drop)
@@ -273,6 +345,28 @@ mod tests {
             ("interface", serde_json::to_string(interface).unwrap()),
         ];
         tensors.words.extend(text.map(|(name, word)| (name.to_owned(), word)));
+    }
+
+    #[test]
+    fn policies_of_earlier_versions_are_read_and_those_of_later_ones_refused() {
+        let own = &shipped().interface;
+        // They are of one compiler, by their cards, and knew two starts.
+        for (normalised, start) in [(false, "emitted"), (true, "normalized")] {
+            let mut tensors = shipped().to_tensors().unwrap();
+            let interface = serde_json::json!({
+                "views": own.views, "opcodes": own.opcodes, "passes": own.passes,
+                "traj_limit": own.traj_limit, "normalised": normalised,
+            });
+            let words =
+                [("format", EARLIER_FORMAT.to_owned()), ("interface", interface.to_string())];
+            tensors.words.extend(words.map(|(name, word)| (name.to_owned(), word)));
+            let read = TrainedPolicy::from_bytes(&tensors.to_bytes().unwrap()).unwrap();
+            assert_eq!(read.interface, Interface { start: start.to_owned(), ..own.clone() });
+            assert_eq!(read.card, shipped().card);
+        }
+        refused("a later version may have", |_, tensors| {
+            tensors.words.insert("format".to_owned(), "xla-gym-policy 3".to_owned());
+        });
     }
 
     #[test]
@@ -309,6 +403,11 @@ mod tests {
         });
         refused("steps are more than", |policy, tensors| {
             let interface = Interface { traj_limit: usize::MAX, ..policy.interface.clone() };
+            with_interface(tensors, policy.network.shape(), &interface);
+        });
+        refused("estimates are more than", |policy, tensors| {
+            let costs = vec!["flops".to_owned(); MOST_METRICS + 1];
+            let interface = Interface { costs, ..policy.interface.clone() };
             with_interface(tensors, policy.network.shape(), &interface);
         });
     }

@@ -143,10 +143,10 @@ impl Ppo {
 
 /// Shifts and scales the advantages of all episodes on a program to mean 0 and deviation 1.
 fn compare_rivals(episodes: &[Episode], advantages: &mut [f32]) {
-    let mut programs: BTreeMap<(usize, bool), Vec<usize>> = BTreeMap::new();
+    let mut programs: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     let mut begin = 0;
     for episode in episodes {
-        let rows = programs.entry((episode.benchmark, episode.legal)).or_default();
+        let rows = programs.entry((episode.benchmark, episode.start)).or_default();
         rows.extend(begin..begin + episode.len());
         begin += episode.len();
     }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use safetensors::{Dtype, SafeTensors, View};
-use xla_gym_engine::write_whole;
+use xla_gym_common::write_whole;
 use xla_gym_nn::{Adam, Mlp, Shape};
 
 use crate::error::AgentError;

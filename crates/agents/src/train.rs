@@ -15,16 +15,17 @@ use std::{
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::fs::{FlockOperation, flock};
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
-use xla_gym_env::{CacheConfig, Env, EnvError, Walk, World, WorldConfig};
+use xla_gym_engine::EngineConfig;
+use xla_gym_env::{CacheConfig, Env, EnvError, Profile, Walk, World, WorldConfig};
 use xla_gym_events::Events;
 use xla_gym_proof::{Options, Pipeline, Prover};
 use xla_gym_report::results::Progress;
 
 use crate::{
-    config::Config,
-    episode::{Chooser, Episode, Gatherer, Order},
+    config::{Config, Environment},
+    episode::{Chooser, Episode, EpisodeRequest, Gatherer},
     error::AgentError,
     imitation::{examples, imitate, read_demonstrations},
     learner::{Learner, Widths, learner},
@@ -37,7 +38,7 @@ use crate::{
 const CONFIGURATION: &str = "config.toml";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 const PROGRESS: &str = "progress.jsonl";
-/// The policy that did best on programs kept apart; the last one, if none were.
+/// The policy that did best on held-out programs; the last one, if none were.
 pub const POLICY: &str = "policy.safetensors";
 /// The policy after the last update.
 pub const LAST: &str = "last.safetensors";
@@ -71,7 +72,9 @@ impl Watch for () {}
 pub struct Setting<'a> {
     /// Where its files are.
     pub folder: &'a Path,
-    /// How to start the compiler.
+    /// What to know of the compiler.
+    pub profile: Arc<dyn Profile>,
+    /// How to start it.
     pub engine: EngineConfig,
     /// The command that made it, for the model card.
     pub command: String,
@@ -94,7 +97,7 @@ pub struct Trained {
     pub interrupted: bool,
     /// Whether it ended early because it did not get better.
     pub plateau: bool,
-    /// The best geometric mean of the order ratio on programs kept apart.
+    /// The best geometric mean of the order ratio on held-out programs.
     pub validation: Option<f64>,
     /// Seconds in all, over all parts of the run.
     pub seconds: f64,
@@ -132,6 +135,8 @@ struct Run<'a> {
     setting: &'a Setting<'a>,
     gatherer: Gatherer,
     learner: Box<dyn Learner>,
+    /// Starts at which episodes begin besides that of the world, with their shares.
+    other_starts: Vec<(usize, f64)>,
     training: Vec<usize>,
     validation: Vec<usize>,
     /// Who runs what comes of a validation; nobody, if it is taken at its word.
@@ -178,7 +183,9 @@ impl<'a> Run<'a> {
         }
         same_configuration(config, folder)?;
         watch.doing("starting the compiler");
-        let world = Arc::new(make_world(config, setting.engine.clone())?);
+        let world = make_world(config, setting.profile.clone(), setting.engine.clone())?;
+        let world = Arc::new(world);
+        let other_starts = other_starts(&config.environment, &world)?;
         let env = Env::new(&world, config.environment.env())?;
         let observer = Observer::new(&config.observation, &env);
         let widths = Widths {
@@ -189,7 +196,7 @@ impl<'a> Run<'a> {
         let (training, mut validation) = divide(config, &world)?;
         let prover = config.validation.check.then(|| Prover::new(VALIDATION));
         if let (Some(prover), false) = (&prover, validation.is_empty()) {
-            watch.doing("running the programs kept apart");
+            watch.doing("running the held-out programs");
             let all = validation.len();
             let comparable =
                 on_all_cores(all, |index| prover.comparable(&world, validation[index]))?;
@@ -198,7 +205,7 @@ impl<'a> Run<'a> {
             if validation.len() < all {
                 let lost = all - validation.len();
                 watch.warn(&format!(
-                    "{lost} of {all} programs kept apart cannot be compared and are left out"
+                    "{lost} of {all} held-out programs cannot be compared and are left out"
                 ));
             }
         }
@@ -217,6 +224,7 @@ impl<'a> Run<'a> {
             setting,
             gatherer,
             learner,
+            other_starts,
             training,
             validation,
             prover,
@@ -242,7 +250,7 @@ impl<'a> Run<'a> {
             run.events.text("configuration", 0, &text).map_err(cannot)?;
             run.imitate(watch)?;
             if config.imitation.is_some() {
-                watch.doing("trying what was learnt by heart");
+                watch.doing("trying what was cloned");
                 let validation = run.validate()?;
                 run.write_down(&run.progress(0.0, 1.0, validation, BTreeMap::new()))?;
             }
@@ -251,32 +259,37 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    /// Learns by heart what a search found, if the configuration says so.
+    /// Behaviour cloning of what a search found, if the configuration says so.
     fn imitate(&mut self, watch: &mut dyn Watch) -> Result<(), AgentError> {
         let Some(how) = &self.config.imitation else { return Ok(()) };
         let begin = Instant::now();
         watch.doing("walking along known orders");
         let orders = read_demonstrations(&self.config.folder.join(&how.orders))?;
-        let legal = self.config.environment.legal > 0.0;
-        let examples = examples(&self.gatherer, &self.training, legal, &orders)?;
+        let others: Vec<usize> = self.other_starts.iter().map(|(start, _)| *start).collect();
+        let examples = examples(&self.gatherer, &self.training, &others, &orders)?;
         if examples.actions.is_empty() {
             watch.warn(&format!(
-                "{} has no order for these programs: learning by trial alone; `xla-gym-lab \
-                 demonstrations` finds orders for them, imitation.orders names the file",
+                "{} has no order for these programs: learning by trial alone; `xla-gym teach` finds \
+                 orders for them and learns those",
                 how.orders.display()
             ));
             return Ok(());
         }
         let mut luck = luck(self.config.seed, IMITATION);
         let policy = self.learner.policy_mut();
-        imitate(policy, &examples, how, &mut luck, &mut |epoch, right| {
+        let finished = imitate(policy, &examples, how, &mut luck, &mut |epoch, right| {
             watch.doing(&format!(
-                "learning {} steps by heart, {epoch} of {}: {:.0}% right",
+                "behaviour cloning of {} steps, epoch {epoch} of {}: {:.0}% right",
                 examples.actions.len(),
                 how.epochs,
                 100.0 * right
             ));
+            !self.setting.stop.load(Ordering::Relaxed)
         });
+        // A second time it would come to the same, and it takes minutes at most.
+        if !finished {
+            return Err(AgentError::Interrupted);
+        }
         self.done.seconds += begin.elapsed().as_secs_f64();
         Ok(())
     }
@@ -289,8 +302,8 @@ impl<'a> Run<'a> {
     fn update(&mut self) -> Result<Progress, AgentError> {
         let begin = Instant::now();
         let share = self.done.steps as f64 / self.config.steps.max(1) as f64;
-        let orders = self.orders(share);
-        let episodes = self.gatherer.gather(&orders, self.learner.chooser(share))?;
+        let requests = self.requests(share);
+        let episodes = self.gatherer.gather(&requests, self.learner.chooser(share))?;
         let gathered = begin.elapsed().as_secs_f64();
         let steps: u64 = episodes.iter().map(|episode| episode.len() as u64).sum();
         let count = episodes.len().max(1) as f64;
@@ -307,7 +320,7 @@ impl<'a> Run<'a> {
         self.done.updates += 1;
         self.done.latest = None;
         self.done.steps += steps;
-        self.done.episodes += orders.len() as u64;
+        self.done.episodes += requests.len() as u64;
         let over = self.done.steps >= self.config.steps;
         let due = self.done.updates.is_multiple_of(self.config.validation.updates) || over;
         let validation = if due { self.validate()? } else { None };
@@ -343,45 +356,61 @@ impl<'a> Run<'a> {
     }
 
     /// Which episodes to gather next. Depends on the seed and the number of the update alone.
-    fn orders(&self, share: f64) -> Vec<Order> {
+    fn requests(&self, share: f64) -> Vec<EpisodeRequest> {
         let mut luck = luck(self.config.seed, BENCHMARKS + self.done.updates);
         let curriculum = self.config.environment.curriculum;
         let open = if curriculum > 0.0 { 0.2 + 0.8 * (share / curriculum) } else { 1.0 };
         let open = (self.training.len() as f64 * open.min(1.0)).ceil() as usize;
         let open = open.clamp(1, self.training.len());
-        let mut orders: Vec<Order> = Vec::with_capacity(self.learner.episodes());
-        while orders.len() < self.learner.episodes() {
+        let mut requests: Vec<EpisodeRequest> = Vec::with_capacity(self.learner.episodes());
+        while requests.len() < self.learner.episodes() {
             let benchmark = self.training[luck.random_range(0..open)];
-            let legal = luck.random_bool(self.config.environment.legal);
+            let start = self.draw_start(&mut luck);
             for _ in 0..self.learner.rivals() {
-                let stream = self.done.episodes + orders.len() as u64;
-                orders.push(Order { benchmark, legal, seed: self.config.seed, stream });
+                let stream = self.done.episodes + requests.len() as u64;
+                let seed = self.config.seed;
+                requests.push(EpisodeRequest { benchmark, start, seed, stream });
             }
         }
-        orders.truncate(self.learner.episodes());
+        requests.truncate(self.learner.episodes());
         // The largest first, so that all cores are busy to the end. They stand at the end of the list.
         let size = |benchmark: usize| self.training.iter().position(|other| *other == benchmark);
-        orders.sort_by_key(|order| std::cmp::Reverse(size(order.benchmark)));
-        orders
+        requests.sort_by_key(|request| std::cmp::Reverse(size(request.benchmark)));
+        requests
+    }
+
+    /// Where an episode begins. Luck is drawn at least once, also where there is no choice: so that
+    /// runs are the same as before there could be several.
+    fn draw_start(&self, luck: &mut ChaCha8Rng) -> usize {
+        if self.other_starts.is_empty() {
+            luck.random_bool(0.0);
+        }
+        let mut left = 1.0;
+        for (start, share) in &self.other_starts {
+            if luck.random_bool((share / left).min(1.0)) {
+                return *start;
+            }
+            left -= share;
+        }
+        self.gatherer.world.start()
     }
 
     /// Geometric mean of the order ratio over episodes; 1 where the compiler has no order of its own.
     /// Those whose numbers are in `wrong` have gained nothing.
     fn ratio(&self, episodes: &[Episode], wrong: &[usize]) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
+        let world = &self.gatherer.world;
         for (number, episode) in episodes.iter().enumerate() {
-            let Ok(defaults) = self.gatherer.world.defaults(episode.benchmark) else { continue };
-            let (initial, default) = if episode.legal {
-                (defaults.legal_initial, defaults.legal)
-            } else {
-                (defaults.initial, defaults.optimised)
-            };
+            let Ok(baseline) = world.baseline(episode.benchmark) else { continue };
+            let figure = world.profile().spec().starts[episode.start].counts_as;
+            let (initial, default) = (baseline.initial.get(figure), baseline.default.get(figure));
+            let (Some(initial), Some(default)) = (initial, default) else { continue };
             if initial > default {
                 let gain = match wrong.contains(&number) {
                     true => 0.0,
-                    false => initial as f64 - episode.fewest() as f64,
+                    false => initial - episode.lowest() as f64,
                 };
-                sum += (gain / (initial - default) as f64).max(LEAST_RATIO).ln();
+                sum += (gain / (initial - default)).max(LEAST_RATIO).ln();
                 count += 1.0;
             }
         }
@@ -395,12 +424,8 @@ impl<'a> Run<'a> {
         let world = &self.gatherer.world;
         let count = on_all_cores(episodes.len(), |index| {
             let episode = &episodes[index];
-            let (prefix, pipeline): (Vec<PassId>, _) = if episode.legal {
-                (world.legalising(episode.benchmark)?.to_vec(), Pipeline::Replaced)
-            } else {
-                (Vec::new(), Pipeline::Whole)
-            };
-            let mut walk = Walk::begin_after(world, episode.benchmark, &prefix)?;
+            let pipeline = Pipeline::from_start(world.profile().spec(), episode.start);
+            let mut walk = Walk::begin_at(world, episode.benchmark, episode.start)?;
             for action in &episode.best_path {
                 walk.step(world.actions()[*action])?;
             }
@@ -409,21 +434,21 @@ impl<'a> Run<'a> {
         Ok((0..episodes.len()).filter(|number| !count[*number]).collect())
     }
 
-    /// Tries the policy on programs kept apart, and keeps it if it is the best so far.
+    /// Tries the policy on held-out programs, and keeps it if it is the best so far.
     fn validate(&mut self) -> Result<Option<f64>, AgentError> {
         if self.validation.is_empty() {
             return Ok(None);
         }
-        // Both beginnings count alike, if both are learnt.
-        let share = self.config.environment.legal;
-        let beginnings =
-            [false, true].into_iter().filter(|l| if *l { share > 0.0 } else { share < 1.0 });
-        let order =
-            |benchmark: &usize, legal| Order { benchmark: *benchmark, legal, seed: 0, stream: 0 };
-        let orders: Vec<Order> = beginnings
-            .flat_map(|legal| self.validation.iter().map(move |benchmark| order(benchmark, legal)))
-            .collect();
-        let episodes = self.gatherer.gather(&orders, Chooser::Greedy(self.learner.policy()))?;
+        // All starts count alike that are learnt.
+        let others = self.other_starts.iter().map(|(start, _)| *start);
+        let elsewhere: f64 = self.other_starts.iter().map(|(_, share)| share).sum();
+        let starts = Some(self.gatherer.world.start()).filter(|_| elsewhere < 1.0);
+        let mut requests = Vec::new();
+        for start in starts.into_iter().chain(others) {
+            let request = |benchmark| EpisodeRequest { benchmark, start, seed: 0, stream: 0 };
+            requests.extend(self.validation.iter().copied().map(request));
+        }
+        let episodes = self.gatherer.gather(&requests, Chooser::Greedy(self.learner.policy()))?;
         let ratio = self.ratio(&episodes, &self.wrong(&episodes)?);
         let gain = self.config.plateau.as_ref().map_or(0.0, |plateau| plateau.gain);
         if self.done.reference.is_none_or(|reference| ratio > reference + gain) {
@@ -472,11 +497,13 @@ impl<'a> Run<'a> {
         TrainedPolicy {
             network: self.learner.policy().clone(),
             interface: Interface {
+                engine: hello.engine.clone(),
                 views: self.config.observation.policy.clone(),
                 opcodes: hello.opcodes.clone(),
+                costs: hello.costs.iter().map(|cost| cost.name.clone()).collect(),
                 passes: actions.map(|action| world.action_name(action).to_owned()).collect(),
                 traj_limit: self.config.environment.traj_limit,
-                normalised: self.config.environment.normalised,
+                start: world.start_name().to_owned(),
             },
             card: Card {
                 name: self.setting.folder.file_name().unwrap_or_default().to_string_lossy().into(),
@@ -613,6 +640,13 @@ fn same_configuration(config: &Config, folder: &Path) -> Result<(), AgentError> 
     let begun = folder.join(CHECKPOINT).exists();
     match fs::read_to_string(&path) {
         Ok(before) if before == text => Ok(()),
+        // Written by an earlier version, in other words.
+        Ok(before)
+            if Config::parse(&before, &[])
+                .is_ok_and(|before| before.to_toml().ok() == Some(text.clone())) =>
+        {
+            Ok(())
+        }
         Ok(_) if begun => Err(AgentError::Config(format!(
             "{} was begun with another configuration (see {CONFIGURATION} there); choose another \
              folder, or remove it",
@@ -623,13 +657,17 @@ fn same_configuration(config: &Config, folder: &Path) -> Result<(), AgentError> 
 }
 
 /// The world in which a configuration trains.
-pub fn make_world(config: &Config, engine: EngineConfig) -> Result<World, AgentError> {
+pub fn make_world(
+    config: &Config,
+    profile: Arc<dyn Profile>,
+    engine: EngineConfig,
+) -> Result<World, AgentError> {
     let mut found = Benchmarks::find(&config.benchmarks).map_err(EnvError::from)?;
-    // One that is named twice must not be both trained on and kept apart.
+    // One that is named twice must not be both trained on and held out.
     let mut seen = HashSet::new();
     found.programs.retain(|program| seen.insert(program.name()));
     found.programs.retain(|program| match program {
-        Benchmark::Graph(graph) => graph.counts.instructions <= config.largest,
+        Benchmark::Graph(graph) => graph.size() <= config.largest,
         _ => true,
     });
     if found.programs.is_empty() && !seen.is_empty() {
@@ -637,17 +675,37 @@ pub fn make_world(config: &Config, engine: EngineConfig) -> Result<World, AgentE
         let message = format!("largest = {largest}: all {} programs are larger", seen.len());
         return Err(AgentError::Config(message));
     }
+    let usual = profile.spec().starts[0].name;
     let world = WorldConfig {
+        profile,
         // What other runs met must not change this one.
         engine: EngineConfig { quarantine: None, ..engine },
-        start: config.environment.start(),
+        start: config.environment.start.clone().unwrap_or_else(|| usual.to_owned()),
         passes: config.environment.passes.clone(),
         cache: CacheConfig { disk: config.environment.cache.clone(), ..CacheConfig::default() },
     };
     Ok(World::with_programs(world, found)?)
 }
 
-/// Programs to train on, by size, and programs kept apart.
+/// Starts at which episodes begin besides that of the world, with their shares.
+fn other_starts(environment: &Environment, world: &World) -> Result<Vec<(usize, f64)>, AgentError> {
+    let spec = world.profile().spec();
+    let find = |(name, share): (&String, &f64)| {
+        let refuse = |why: String| {
+            AgentError::Config(format!("environment.other-starts: {name:?} is {why}"))
+        };
+        let names = || format!("no start of {}: {}", spec.engine, spec.start_names().join(", "));
+        let start = spec.start(name).ok_or_else(|| refuse(names()))?;
+        if start == world.start() {
+            return Err(refuse("where all others begin anyway".to_owned()));
+        }
+        Ok((start, *share))
+    };
+    let shares = environment.other_starts.iter().filter(|(_, share)| **share > 0.0);
+    shares.map(find).collect()
+}
+
+/// Programs to train on, by size, and held-out programs.
 fn divide(config: &Config, world: &World) -> Result<(Vec<usize>, Vec<usize>), AgentError> {
     let mut programs = (0..world.len())
         .map(|benchmark| Ok((world.size(benchmark)?, benchmark)))

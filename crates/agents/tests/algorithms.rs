@@ -4,14 +4,14 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{LIMIT, PASSES, config, engine, programs, trained};
-use xla_gym_agents::{Chooser, Config, Gatherer, Observer, Order, TrainedPolicy, make_world};
+use common::{LIMIT, PASSES, config, programs, trained};
+use xla_gym_agents::{Chooser, Config, EpisodeRequest, Gatherer, Observer, TrainedPolicy};
 use xla_gym_env::{Env, Walk, World};
 
-/// The fewest operations that any order of the allowed length leaves.
-fn fewest(world: &Arc<World>, benchmark: usize) -> u64 {
+/// The fewest lines that any order of the allowed length leaves.
+fn lowest(world: &Arc<World>, benchmark: usize) -> u64 {
     fn deeper(walk: &Walk, world: &World, left: usize) -> u64 {
-        let mut best = walk.state().counts.operations;
+        let mut best = walk.state().counts.primary();
         if left > 0 {
             for &pass in world.actions() {
                 let mut next = walk.fork();
@@ -30,11 +30,11 @@ fn walked(config: &Config, world: &Arc<World>, chooser: Chooser<'_>) -> Vec<u64>
     let observer = Observer::new(&config.observation, &env);
     let gatherer =
         Gatherer { world: world.clone(), config: config.environment.env(), observer, mask: true };
-    let order = |benchmark| Order { benchmark, legal: false, seed: 0, stream: 0 };
-    (0..world.len()).map(|b| gatherer.play(order(b), chooser).unwrap().fewest()).collect()
+    let request = |benchmark| EpisodeRequest { benchmark, start: 0, seed: 0, stream: 0 };
+    (0..world.len()).map(|b| gatherer.play(request(b), chooser).unwrap().lowest()).collect()
 }
 
-/// How far seeds of an algorithm came: operations left over all programs, and the fewest possible.
+/// How far seeds of an algorithm came: lines left over all programs, and the fewest possible.
 fn check(algorithm: &str, changes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let programs = programs(folder.path());
@@ -46,9 +46,9 @@ fn check(algorithm: &str, changes: &[&str]) {
         let trained = trained(&config, &run);
         let policy = TrainedPolicy::read(&trained.policy).unwrap();
         assert_eq!(policy.interface.passes, PASSES);
-        let world = Arc::new(make_world(&config, engine()).unwrap());
-        let best: Vec<u64> = (0..world.len()).map(|program| fewest(&world, program)).collect();
-        let start = |b| world.start_state(b).unwrap().counts.operations;
+        let world = common::world(&config);
+        let best: Vec<u64> = (0..world.len()).map(|program| lowest(&world, program)).collect();
+        let start = |b| world.emitted_state(b).unwrap().counts.primary();
         assert!((0..world.len()).all(|b| best[b] < start(b)), "there is something to learn");
         assert_ne!(walked(&config, &world, Chooser::Random), best, "luck is not enough");
         let chooser = Chooser::Greedy(&policy.network);

@@ -45,14 +45,8 @@ fn run_of_the_child() {
     let text = std::fs::read_to_string(folder.join("wanted.toml")).unwrap();
     let config = Config::parse(&text, &[]).unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let setting = xla_gym_agents::Setting {
-        folder: &folder.join("run"),
-        engine: common::engine(),
-        command: String::new(),
-        commit: None,
-        checkpoint_seconds: 0.05,
-        stop: &stop,
-    };
+    let run = folder.join("run");
+    let setting = common::setting(&run, 0.05, &stop);
     xla_gym_agents::train(&config, &setting, &mut ()).unwrap();
     std::fs::write(folder.join("done"), "").unwrap();
 }
@@ -126,20 +120,37 @@ fn a2c_goes_on_exactly() {
 }
 
 #[test]
+fn a_run_of_an_earlier_version_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(&programs(folder.path()), "a2c", &["steps=120"]);
+    let run = folder.path().join("run");
+    trained(&config, &run);
+    let path = run.join("config.toml");
+    let today = std::fs::read_to_string(&path).unwrap();
+    // As those versions wrote where episodes begin.
+    let earlier = today.replace("[environment.other-starts]\n", "");
+    let earlier =
+        earlier.replace("[environment]\n", "[environment]\nnormalised = false\nlegal = 0.0\n");
+    assert!(earlier.contains("normalised = false") && !earlier.contains("other-starts"), "{today}");
+    std::fs::write(&path, &earlier).unwrap();
+    let before = (weights(&run), checkpoint(&run));
+    assert_eq!(trained(&config, &run).steps, 120, "there is nothing left to do");
+    assert_eq!((weights(&run), checkpoint(&run)), before);
+    // It means something else where it says so.
+    std::fs::write(&path, earlier.replace("legal = 0.0", "legal = 0.3")).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let error = xla_gym_agents::train(&config, &common::setting(&run, 60.0, &stop), &mut ());
+    assert!(error.unwrap_err().to_string().contains("another configuration"));
+}
+
+#[test]
 fn two_runs_in_one_folder_are_refused_and_so_is_another_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let programs = programs(folder.path());
     let run = folder.path().join("run");
     trained(&config(&programs, "a2c", &["steps=60"]), &run);
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let setting = |folder| xla_gym_agents::Setting {
-        folder,
-        engine: common::engine(),
-        command: String::new(),
-        commit: None,
-        checkpoint_seconds: 60.0,
-        stop: &stop,
-    };
+    let setting = |folder| common::setting(folder, 60.0, &stop);
     let other = config(&programs, "a2c", &["steps=61"]);
     let error = xla_gym_agents::train(&other, &setting(&run), &mut ()).unwrap_err().to_string();
     assert!(error.contains("another configuration"), "{error}");

@@ -7,6 +7,7 @@
 //! elements, so that one wrong element is seen unless it is off by less than about twenty times the
 //! rounding of its likes. Integers and booleans give a hash of each block.
 
+use xla_gym_common::splitmix;
 use xla_gym_protocol::Array;
 
 use crate::element::{Element, Kind};
@@ -50,7 +51,7 @@ pub fn brief(array: &Array) -> Array {
                     bytes.extend(sum.to_le_bytes());
                 }
                 for sample in 0..SAMPLES {
-                    let which = mix((place * SAMPLES + sample) as u64) % values.len() as u64;
+                    let which = splitmix((place * SAMPLES + sample) as u64) % values.len() as u64;
                     bytes.extend(values[which as usize].to_le_bytes());
                 }
             }
@@ -71,7 +72,7 @@ fn weights() -> [[f64; BLOCK]; SUMS] {
     let mut weights = [[0.0; BLOCK]; SUMS];
     for (sum, weights) in weights.iter_mut().enumerate() {
         for (place, weight) in weights.iter_mut().enumerate() {
-            let luck = mix(((sum as u64) << 32) + place as u64 + 1);
+            let luck = splitmix(((sum as u64) << 32) + place as u64 + 1);
             let size = 0.5 + (luck >> 12) as f64 / (1u64 << 52) as f64;
             *weight = if luck & 1 == 0 { size } else { -size };
         }
@@ -83,16 +84,8 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(bytes.len() as u64, |hash, chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
-        mix(hash ^ u64::from_le_bytes(word))
+        splitmix(hash ^ u64::from_le_bytes(word))
     })
-}
-
-/// A step of SplitMix64: numbers that have nothing to do with one another.
-pub fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

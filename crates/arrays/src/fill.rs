@@ -1,13 +1,9 @@
 //! Values for inputs: the same for the same seed, on every machine.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    thread,
-};
-
 use half::bf16;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use xla_gym_common::each_on_all_cores;
 use xla_gym_protocol::{Array, Fill, Input, InputSet};
 
 use crate::element::{Element, Kind};
@@ -74,7 +70,7 @@ pub fn make_array(input: &Input, place: usize, set: &InputSet) -> Array {
         let part = (PART / row).max(1) * row * element.width;
         let mut bytes = vec![0; count * element.width];
         let parts: Vec<(u64, &mut [u8])> = (1..).zip(bytes.chunks_mut(part)).collect();
-        on_all_cores(parts, |(number, part)| {
+        each_on_all_cores(parts, |(number, part)| {
             let stream = place as u64 | number << 32;
             part.copy_from_slice(&make_part(
                 input,
@@ -189,22 +185,6 @@ fn nudge_many<const WIDTH: usize>(bytes: &mut [u8], infinite: u32, rng: &mut Cha
             raw.copy_from_slice(&word[..WIDTH]);
         }
     }
-}
-
-/// Does all of the work, on as many threads as there are cores, which have ended when it is done.
-fn on_all_cores<T: Send>(work: Vec<T>, each: impl Fn(T) + Sync) {
-    let left = Mutex::new(work.into_iter());
-    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                while let Some(item) = next() {
-                    each(item);
-                }
-            });
-        }
-    });
 }
 
 /// One row of a mask; if it is padded, ones and then zeros.

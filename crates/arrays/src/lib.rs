@@ -8,6 +8,6 @@ mod brief;
 mod element;
 mod fill;
 
-pub use brief::{BLOCK, NUMBERS, SUMS, brief, is_brief, mix};
+pub use brief::{BLOCK, NUMBERS, SUMS, brief, is_brief};
 pub use element::{Element, Format, Kind, Special};
 pub use fill::{MOST_INPUT_BYTES, bytes_of, check_size, make_array, make_inputs};

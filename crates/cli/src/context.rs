@@ -3,19 +3,21 @@
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_common::{grouped, plain, state_dir};
 use xla_gym_data::Library;
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, SourceError, default_limits, memory_for_running,
     protocol::{Limits, PassId},
-    state_dir,
 };
+use xla_gym_profile::Profile;
 
-use crate::{Global, plain::plain, progress::Progress};
+use crate::{Global, progress::Progress};
 
 /// The options of a call, and what follows from them.
 pub struct Context {
@@ -57,23 +59,42 @@ impl Context {
         })
     }
 
-    /// Starts XLA, for one program at a time.
-    pub fn engine(&self) -> Result<Engine> {
-        Ok(Engine::start(self.config_for_one(default_limits().pass_millis)?)?)
+    /// The compiler that is meant: the one that was named, or the one of a file.
+    pub fn profile(&self, file: &str) -> Arc<dyn Profile> {
+        let name = self.global.engine.as_deref();
+        let name = name.unwrap_or_else(|| xla_gym_compilers::of_file(file));
+        xla_gym_compilers::profile(name).expect("clap takes only names that there are")
     }
 
-    /// How to start it for many programs at a time.
-    pub fn engine_config(&self) -> Result<EngineConfig> {
-        self.config(default_limits())
+    /// The compiler of several programs: that of the first.
+    pub fn profile_of(&self, files: &[String]) -> Arc<dyn Profile> {
+        self.profile(files.first().map_or("", String::as_str))
+    }
+
+    /// The compiler that is meant where there is no file.
+    pub fn usual_profile(&self) -> Arc<dyn Profile> {
+        self.profile("")
+    }
+
+    /// Starts the compiler of a file, for one program at a time.
+    pub fn engine(&self, file: &Path) -> Result<Engine> {
+        let profile = self.profile(&file.to_string_lossy());
+        Ok(Engine::start(self.config_for_one(&*profile, default_limits().pass_millis)?)?)
+    }
+
+    /// How to start a compiler for many programs at a time.
+    pub fn engine_config(&self, profile: &dyn Profile) -> Result<EngineConfig> {
+        self.config(profile, default_limits())
     }
 
     /// How to start it for one program at a time, which may be large. `pass_millis` is the time limit for
     /// a pass if nobody said otherwise.
-    pub fn config_for_one(&self, pass_millis: u64) -> Result<EngineConfig> {
-        self.config(Limits { pass_millis, memory_bytes: memory_for_running(), ..default_limits() })
+    pub fn config_for_one(&self, profile: &dyn Profile, pass_millis: u64) -> Result<EngineConfig> {
+        let limits = Limits { pass_millis, memory_bytes: memory_for_running(), ..default_limits() };
+        self.config(profile, limits)
     }
 
-    fn config(&self, usual: Limits) -> Result<EngineConfig> {
+    fn config(&self, profile: &dyn Profile, usual: Limits) -> Result<EngineConfig> {
         let millis = |value: f64| (value * 1000.0).ceil() as u64;
         let bytes = |value: f64| (value * f64::from(1 << 30)) as u64;
         Ok(EngineConfig {
@@ -83,7 +104,7 @@ impl Context {
                 memory_bytes: self.global.memory_limit.map_or(usual.memory_bytes, bytes),
             },
             quarantine: self.quarantine_path(),
-            ..EngineConfig::xla()?
+            ..profile.engine_config()?
         })
     }
 
@@ -141,19 +162,6 @@ pub fn parse_passes(engine: &Engine, text: &str) -> Result<Vec<PassId>> {
     Ok(engine.passes(names)?)
 }
 
-/// `1234567` as `1,234,567`.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// Names with commas, or a word for no names.
 pub fn or_none(names: &[String]) -> String {
     if names.is_empty() { "(none)".to_owned() } else { names.join(",") }
@@ -177,14 +185,6 @@ pub fn time(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1000), "1,000");
-        assert_eq!(grouped(1234567), "1,234,567");
-    }
 
     #[test]
     fn times_have_a_unit_that_fits() {

@@ -4,10 +4,10 @@
 
 mod commands;
 mod context;
+mod named;
 mod outfile;
-mod plain;
 mod progress;
-mod table;
+mod start;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -29,12 +29,12 @@ Exit codes:
   5  `check`, `apply --verify`: the programs cannot be compared
   6  the engine is not set up";
 
-/// Run real XLA passes in any order, see what each one does, and compare with what XLA itself
-/// would have done.
+/// Run a real compiler's passes in any order, see what each one does, and compare with what the
+/// compiler itself would have done.
 ///
-/// FILE is HLO text, an HloModuleProto or HloProto, or StableHLO text or bytecode; each also
-/// compressed by gzip or zstd; `-` is standard input; or the id of a graph of the benchmark library
-/// (`xla-gym data list`). What a file is is told by its content.
+/// FILE is a program: for XLA, HLO text, an HloModuleProto or HloProto, or StableHLO text or bytecode;
+/// each also compressed by gzip or zstd; `-` is standard input; or the id of a graph of the benchmark
+/// library (`xla-gym data list`). Which compiler it is for is told by the file's ending, or by --engine.
 #[derive(Parser)]
 #[command(name = "xla-gym", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -47,6 +47,10 @@ struct Cli {
 
 #[derive(clap::Args)]
 struct Global {
+    /// Which compiler: xla or toy [default: by the file's ending; xla if that says nothing].
+    #[arg(long, global = true, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(xla_gym_compilers::NAMES))]
+    engine: Option<String>,
+
     /// Print JSON instead of tables.
     #[arg(long, global = true)]
     json: bool,
@@ -86,9 +90,9 @@ enum Command {
     Show(commands::show::Args),
     /// Run passes on a program, one row each.
     Run(commands::run::Args),
-    /// Show what XLA's own CPU compiler does with a program.
+    /// Show what the compiler itself does with a program.
     Default(commands::default::Args),
-    /// Find a better pass order than XLA's own.
+    /// Find a better pass order than the compiler's own.
     Optimize(commands::optimize::Args),
     /// Do to a program what a recipe says.
     Apply(commands::apply::Args),
@@ -100,20 +104,22 @@ enum Command {
     Recipes(commands::recipes::Args),
     /// Train a policy that orders passes.
     Train(commands::train::Args),
-    /// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
+    /// Teach a policy: search for good orders, learn them, search where it goes astray, learn again.
+    Teach(commands::teach::Args),
+    /// Compare policies and searches with the compiler's own order, at equal numbers of pass runs.
     Eval(commands::eval::Args),
     /// Turn outcomes of `eval` and logs of `train` into a page with figures.
     Report(commands::report::Args),
-    /// Compare a pass order with XLA's own.
+    /// Compare a pass order with the compiler's own.
     Score(commands::score::Args),
-    /// Show what differs between two programs, by opcode and by computation.
+    /// Show what differs between two programs, by opcode and by function.
     Diff(commands::diff::Args),
     /// Compile a program, run it on seeded inputs, print timings and a digest of the outputs; or find out
     /// which of two programs is faster.
     Exec(commands::exec::Args),
     /// Check whether two programs give the same outputs on seeded inputs.
     Check(commands::check::Args),
-    /// The benchmark library: real graphs, with XLA's own result for each.
+    /// The benchmark library: real programs, with the compiler's own result for each.
     Data(commands::data::Args),
     /// Show the failures of passes that are remembered.
     Quarantine(commands::quarantine::Args),
@@ -145,6 +151,7 @@ fn main() -> ExitCode {
         Command::Attribute(args) => commands::explain::run_attribute(&context, args),
         Command::Recipes(args) => commands::recipes::run(&context, args),
         Command::Train(args) => commands::train::run(&context, args),
+        Command::Teach(args) => commands::teach::run(&context, args),
         Command::Eval(args) => commands::eval::run(&context, args),
         Command::Report(args) => commands::report::run(&context, args),
         Command::Score(args) => commands::score::run(&context, args),
@@ -187,7 +194,9 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
     match agent {
         Some(AgentError::Config(_)) => return 2,
-        Some(AgentError::Read { .. } | AgentError::Format { .. }) => return 3,
+        Some(AgentError::Read { .. } | AgentError::Format { .. } | AgentError::Rows(_)) => {
+            return 3;
+        }
         _ => {}
     }
     let input = matches!(env, Some(EnvError::Benchmark(_)))

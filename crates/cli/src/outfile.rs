@@ -8,13 +8,13 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use xla_gym_engine::protocol::Form;
+use xla_gym_engine::{Engine, protocol::Form};
 
 /// Where and how to write a program, told by the file's name.
 #[derive(Clone)]
 pub struct OutFile {
     path: PathBuf,
-    form: Form,
+    ending: String,
     compression: Compression,
 }
 
@@ -26,8 +26,9 @@ enum Compression {
 }
 
 impl OutFile {
-    /// `.hlo`/`.txt` is HLO text, `.pb` an HloModuleProto, `.mlir` StableHLO text, `.mlirbc`
-    /// StableHLO bytecode; with `.gz` or `.zst` behind it, compressed.
+    /// The ending says in which of the compiler's forms (of XLA's: `.hlo`/`.txt` is HLO text, `.pb` an
+    /// HloModuleProto, `.mlir` StableHLO text, `.mlirbc` StableHLO bytecode); with `.gz` or `.zst` behind
+    /// it, compressed.
     fn new(path: PathBuf) -> Result<OutFile> {
         let extension = path.extension().and_then(OsStr::to_str);
         let (compression, inner) = match extension {
@@ -35,15 +36,13 @@ impl OutFile {
             Some("zst") => (Compression::Zstd, path.with_extension("")),
             _ => (Compression::None, path.clone()),
         };
-        let form = match inner.extension().and_then(OsStr::to_str) {
-            Some("hlo" | "txt") => Form::Text,
-            Some("pb") => Form::Binary,
-            Some("mlir") => Form::PortableText,
-            Some("mlirbc" | "bc") => Form::PortableBinary,
-            _ => bail!("the name must end in .hlo, .txt, .pb, .mlir or .mlirbc (and .gz or .zst)"),
-        };
+        let ending = inner.extension().and_then(OsStr::to_str).unwrap_or_default().to_owned();
+        let known = xla_gym_compilers::endings();
+        if !known.contains(&&*ending) {
+            bail!("the name must end in .{} (and .gz or .zst)", known.join(", ."));
+        }
         check_place(&path)?;
-        Ok(OutFile { path, form, compression })
+        Ok(OutFile { path, ending, compression })
     }
 
     /// For arguments: a name that cannot be written to is wrong usage.
@@ -57,8 +56,19 @@ impl OutFile {
     }
 
     /// In which form to ask the compiler for the program.
-    pub fn form(&self) -> Form {
-        self.form
+    pub fn form(&self, engine: &Engine) -> Result<Form> {
+        let hello = engine.hello();
+        hello.form_of_ending(&self.ending).with_context(|| {
+            let endings = hello.forms.iter().flat_map(|form| &form.endings);
+            let endings: Vec<&str> = endings.map(String::as_str).collect();
+            let name = self.path.display();
+            format!(
+                "{name}: {} writes no .{}; it writes .{}",
+                hello.engine,
+                self.ending,
+                endings.join(", .")
+            )
+        })
     }
 
     /// Writes the file whole or not at all.
@@ -97,9 +107,9 @@ fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file whole or not at all; see [`xla_gym_engine::write_whole`].
+/// Writes a file whole or not at all; see [`xla_gym_common::write_whole`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    xla_gym_engine::write_whole(path, bytes)
+    xla_gym_common::write_whole(path, bytes)
         .with_context(|| format!("{} cannot be written", path.display()))
 }
 

@@ -33,6 +33,8 @@ impl Progress {
     /// Turns into a bar over `total` items.
     pub fn counting(&self, total: u64, unit: &str) {
         self.bar.set_length(total);
+        self.bar.set_position(0);
+        self.bar.reset_eta();
         self.bar.set_style(style(&format!(
             "{{spinner}} {{msg}} {{bar:30}} {{pos}}/{{len}} {unit} ({{per_sec}}, {{eta}} left)"
         )));
@@ -46,6 +48,11 @@ impl Progress {
     /// Turns back into a line that says what is being done.
     pub fn spinning(&self) {
         self.bar.set_style(style("{spinner} {msg} [{elapsed}]"));
+    }
+
+    /// Lets something be written to standard error that stays.
+    pub fn above(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
     }
 
     /// One item further.

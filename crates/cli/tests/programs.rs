@@ -104,13 +104,14 @@ fn default_shows_what_xla_does() {
     assert!(passes.iter().all(|pass| pass["changed"].is_boolean()));
     assert!(passes.iter().any(|pass| pass["pass"] == "layout-assignment"));
     assert_eq!(shown["start"]["operations"], 37);
-    for (name, state) in [("middle.pb", "middle"), ("end.hlo", "end")] {
-        assert_eq!(home.json(&["show", name])["counts"], shown[state], "{name}");
+    for (name, at, stage) in [("middle.pb", 0, "legal"), ("end.hlo", 1, "final")] {
+        assert_eq!(home.json(&["show", name])["counts"], shown["stages"][at]["counts"], "{name}");
+        assert_eq!(shown["stages"][at]["name"], stage);
     }
     home.run(&["check", &file, "middle.pb"]).expect(0);
     home.expect_clean(2);
 
-    let text = home.run(&["default", &file]).expect(0).prints(&["layout-assignment", "kernels"]);
+    let text = home.run(&["default", &file]).expect(0).prints(&["layout-assignment", "final"]);
     let all = home.run(&["default", &file, "--all"]).expect(0);
     assert!(all.stdout.lines().count() > text.stdout.lines().count() + 50);
 }

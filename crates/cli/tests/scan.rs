@@ -19,11 +19,11 @@ fn a_dump_folder_gives_its_modules_before_optimisation() {
     home.write("dump/module_0001.jit_f.ir-no-opt.ll", "");
     let scanned = home.json(&["data", "scan", "dump"]);
     assert_eq!((count(&scanned, "programs"), count(&scanned, "skipped")), (1, 3));
-    assert!(scanned["programs"][0]["kernels"]["Ok"].as_u64().unwrap() > 0, "{scanned}");
+    assert!(scanned["programs"][0]["default"]["Ok"]["kernels"].as_u64().unwrap() > 0, "{scanned}");
     home.run(&["data", "scan", "dump"]).expect(0).prints(&[
         "1 programs can be used, 3 files were passed over",
         "module_0002",
-        "not a module before optimisation",
+        "not a program before optimization",
     ]);
 }
 

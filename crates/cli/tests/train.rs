@@ -54,12 +54,16 @@ fn train_then_evaluate_then_report() {
         let rows = rows.as_array().unwrap();
         rows.iter().find(|row| row["contestant"] == name).unwrap().clone()
     };
-    assert_eq!(find("default")["order"]["mean"]["value"], 1.0);
-    assert_eq!(find("default")["legal"]["mean"]["value"], 1.0);
+    for (index, stage) in [(0, "order"), (2, "legal")] {
+        let ratio = &find("default")["stages"][index];
+        assert_eq!(ratio["stage"], stage);
+        assert_eq!(ratio["mean"]["value"], 1.0);
+    }
     assert_eq!(find("random")["seeds"], 2);
     assert_eq!(find("mine")["kind"], "rollout");
     let outcomes = String::from_utf8(home.read("out.jsonl")).unwrap();
-    for line in outcomes.lines() {
+    assert!(outcomes.starts_with("{\"header\":"), "{outcomes}");
+    for line in outcomes.lines().skip(1) {
         let outcome: Value = serde_json::from_str(line).unwrap();
         assert!(outcome["charged"].as_u64().unwrap() <= 16, "{line}");
         if outcome["contestant"] == "mine" {

@@ -1,25 +1,28 @@
-//! One contestant, one graph.
+//! One contestant, one program.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
 use thiserror::Error;
-use xla_gym_agents::{Chooser, Gatherer, Observation, Observer, Order, TrainedPolicy};
+use xla_gym_common::lock;
 use xla_gym_data::{BenchmarkError, Benchmarks};
 use xla_gym_engine::{
     Death, EngineConfig, EngineError,
     protocol::{Fingerprint, PassId},
 };
-use xla_gym_env::{CacheConfig, Env, EnvConfig, EnvError, Start, Walk, World, WorldConfig};
-use xla_gym_optimize::coreset;
+use xla_gym_env::{CacheConfig, EnvError, Profile, Walk, World, WorldConfig};
+use xla_gym_profile::{self as profile, Baseline, Comparison, Figures, Spec, Start, StartPasses};
 use xla_gym_proof::{Options, Outputs, Pipeline, Proof, Prover};
-use xla_gym_report::results::{Counts3, Outcome};
-use xla_gym_search::{Budget, Goal, Method, Search, search};
+use xla_gym_report::results::{Header, Outcome, Stage};
 
-use crate::contestant::{Contestant, Way};
+use crate::{
+    attempt::{Attempt, Found},
+    contestant::{Contestant, Way},
+    header::{END, header},
+};
 
 /// What can go wrong in a contest.
 #[derive(Debug, Error)]
@@ -31,7 +34,7 @@ pub enum ContestError {
     #[error(transparent)]
     Benchmark(#[from] BenchmarkError),
     /// A policy knows passes that this compiler does not have.
-    #[error("the policy {name} does not fit this compiler: {why}")]
+    #[error("the policy {name} does not fit: {why}")]
     Policy {
         /// Which one.
         name: String,
@@ -40,63 +43,67 @@ pub enum ContestError {
     },
 }
 
-/// Passes that led somewhere, and how many runs that took.
-struct Found {
-    passes: Vec<PassId>,
-    /// Operations at the best state on the way.
-    operations: u64,
-    /// Operations at the end of the trajectory, and the way there.
-    end: Option<(u64, Vec<PassId>)>,
-    charged: u64,
-}
-
 /// The pass to blame is looked for only if that should take no longer than this.
 const CHEAP_SECONDS: f64 = 30.0;
 
-/// Operations before layout assignment, and kernels; why not, if the pipeline refuses.
-type Legal = Result<(u64, u64), String>;
+/// What comes of a state after the pipeline; why nothing, if that refuses.
+type Finished = Result<Figures, String>;
 
-/// Graphs on which contestants meet. What one of them learns about passes saves time for the
+/// Programs on which contestants meet. What one of them learns about passes saves time for the
 /// others, and changes nothing else.
 pub struct Contest {
+    profile: Arc<dyn Profile>,
     engine: EngineConfig,
     programs: Benchmarks,
     cache: CacheConfig,
-    /// A world for each set of passes.
+    /// A world for each set of passes. All begin at the first start of the profile.
     worlds: Mutex<HashMap<Vec<String>, Arc<World>>>,
-    /// By graph and state.
-    legal: Mutex<HashMap<(usize, Fingerprint), Legal>>,
+    /// By program and state.
+    finished: Mutex<HashMap<(usize, Fingerprint), Finished>>,
     /// Who runs what is to count; nobody, if everything is taken at its word.
     prover: Option<Prover>,
 }
 
 impl Contest {
-    /// Finds the graphs. `check` says how results are run beside the program as emitted; without it
-    /// they are not.
+    /// Makes a contest on programs of a compiler. `check` says how results are run beside the program
+    /// as it came; without it they are not.
     pub fn new(
+        profile: Arc<dyn Profile>,
         engine: EngineConfig,
         programs: Benchmarks,
         cache: CacheConfig,
         check: Option<Options>,
     ) -> Contest {
         Contest {
+            profile,
             engine,
             programs,
             cache,
             worlds: Mutex::default(),
-            legal: Mutex::default(),
+            finished: Mutex::default(),
             prover: check.map(Prover::new),
         }
     }
 
-    /// Lets go of what is kept of a graph only to compare results on it.
-    pub fn leave(&self, graph: usize) {
+    /// What the figures of its outcomes are.
+    pub fn header(&self) -> Header {
+        header(self.profile.spec())
+    }
+
+    /// Whether an outcome says what comes of it after the pipeline.
+    pub fn went_through(&self, outcome: &Outcome) -> bool {
+        let later = further(self.profile.spec()).next();
+        later.is_none_or(|stage| outcome.stage(stage.name).is_some())
+    }
+
+    /// Lets go of what is kept of a program only to compare results on it.
+    pub fn leave(&self, program: usize) {
         if let Some(prover) = &self.prover {
-            prover.forget(graph);
+            prover.forget(program);
         }
     }
 
-    /// How many graphs there are.
+    /// How many programs there are.
     pub fn len(&self) -> usize {
         self.programs.programs.len()
     }
@@ -106,101 +113,200 @@ impl Contest {
         self.programs.programs.is_empty()
     }
 
-    /// The name of a graph.
-    pub fn name(&self, graph: usize) -> String {
-        self.programs.programs[graph].name()
+    /// The name of a program.
+    pub fn name(&self, program: usize) -> String {
+        self.programs.programs[program].name()
     }
 
-    /// Lets a contestant loose on a graph. `legal`: whether its result also goes through XLA's real
-    /// pipeline.
+    /// Lets a contestant loose on a program. `pipeline`: whether its result also goes through the
+    /// compiler's real pipeline, so that there is something to say at all stages and not only at the
+    /// first.
     pub fn compete(
         &self,
-        graph: usize,
+        program: usize,
         contestant: &Contestant,
         budget: u64,
-        legal: bool,
+        pipeline: bool,
     ) -> Result<Outcome, ContestError> {
+        if let Some(policy) = contestant.policy() {
+            let refuse = |why| ContestError::Policy { name: contestant.name.clone(), why };
+            policy.interface.is_for(self.profile.spec().engine).map_err(refuse)?;
+        }
         let passes = match &contestant.way {
             Way::Walk(policy) | Way::Luck(policy) => policy.interface.passes.clone(),
             _ => Vec::new(),
         };
         let world = self.world(passes)?;
-        let defaults = world.defaults(graph)?;
+        let attempt = Attempt { world: &world, program, contestant, budget };
         let begin = Instant::now();
-        let found = self.find(&world, graph, contestant, budget, false)?;
+        let found = attempt.from(0)?;
         let seconds = begin.elapsed().as_secs_f64();
-        let counts =
-            |result| Counts3 { initial: defaults.initial, default: defaults.optimised, result };
         let mut outcome = Outcome {
-            graph: self.name(graph),
-            splits: self.programs.programs[graph].test_splits(),
+            graph: self.name(program),
+            splits: self.programs.programs[program].test_splits(),
             contestant: contestant.name.clone(),
             kind: contestant.kind(),
             seed: contestant.seed,
             weights: contestant.weights(),
             budget,
             charged: found.charged,
-            order: counts(found.operations),
-            end: found.end.as_ref().map(|(end, _)| counts(*end)),
-            legal: None,
-            kernels: None,
-            kernels_default: None,
             seconds,
-            passes: names(&world, &found.passes),
             ..Outcome::default()
         };
-        if !matches!(contestant.way, Way::Default) {
-            self.prove(&world, graph, &found, &mut outcome)?;
-        } else if self.prover.is_some() {
-            // What XLA itself makes of a program is what all others are compared with.
-            outcome.outputs = Outputs::Equal;
-        }
-        if legal {
-            self.add_legal(&world, graph, contestant, &mut outcome)?;
+        self.add_first(&attempt, &found, &mut outcome)?;
+        if pipeline {
+            self.add_further(&attempt, &found, &mut outcome)?;
         }
         Ok(outcome)
     }
 
-    /// Runs what a contestant found beside the program as emitted. What is not found equal counts as
-    /// if nothing had been done.
-    fn prove(
+    /// What counts at the end of the order, and at the end of the trajectory.
+    fn add_first(
         &self,
-        world: &Arc<World>,
-        graph: usize,
+        attempt: &Attempt<'_>,
         found: &Found,
         outcome: &mut Outcome,
     ) -> Result<(), ContestError> {
-        let Some(prover) = &self.prover else { return Ok(()) };
-        let mut best = along(world, graph, &[], &found.passes)?;
-        let proof = prover.prove(&mut best, Pipeline::Whole)?;
-        if !proof.outputs.count() {
-            outcome.claimed.order = Some(outcome.order.result);
-            outcome.order.result = outcome.order.result.max(outcome.order.initial);
-            self.blame(world, graph, &[], &found.passes, Pipeline::Whole, &proof, outcome)?;
+        let Attempt { world, program, contestant, .. } = *attempt;
+        let baseline = world.baseline(program)?;
+        let Some(stage) = world.profile().spec().stages.first() else { return Ok(()) };
+        let Some(order) = measured(stage, &baseline, Some(found.lowest as f64)) else {
+            return Ok(());
+        };
+        let outputs = Some(Outputs::Unchecked);
+        let mut order = Stage { outputs, passes: Some(names(world, &found.passes)), ..order };
+        let end = found.end.as_ref().and_then(|(end, path)| {
+            let end = measured(stage, &baseline, Some(*end as f64))?;
+            Some((Stage { name: END.to_owned(), ..end }, path))
+        });
+        let Some(prover) = &self.prover else {
+            outcome.stages.extend([Some(order), end.map(|(end, _)| end)].into_iter().flatten());
+            return Ok(());
+        };
+        if matches!(contestant.way, Way::Default) {
+            // What the compiler itself makes of a program is what all others are compared with.
+            outcome.stages.push(Stage { outputs: Some(Outputs::Equal), ..order });
+            return Ok(());
         }
-        let mut end_proof = proof.clone();
-        outcome.outputs = proof.outputs;
-        if let (Some((_, path)), Some(end)) = (&found.end, &mut outcome.end) {
-            let mut last = along(world, graph, &[], path)?;
+        let initial = baseline.initial.get(stage.figure);
+        let from = Walk::begin_at(world, program, 0)?;
+        let mut best = along(&from, &found.passes)?;
+        let proof = prover.prove(&mut best, Pipeline::Whole)?;
+        order.outputs = Some(proof.outputs.clone());
+        if !proof.outputs.count() {
+            forfeit(&mut order, initial);
+            self.blame(&from, &found.passes, Pipeline::Whole, &proof, outcome)?;
+        }
+        outcome.stages.push(order);
+        if let Some((mut end, path)) = end {
+            let mut last = along(&from, path)?;
+            let mut end_proof = proof;
             if last.state().id != best.state().id {
                 end_proof = prover.prove(&mut last, Pipeline::Whole)?;
-                outcome.end_outputs = Some(end_proof.outputs.clone());
+                end.outputs = Some(end_proof.outputs.clone());
             }
             if !end_proof.outputs.count() {
-                outcome.claimed.end = Some(end.result);
-                end.result = end.result.max(end.initial);
+                forfeit(&mut end, initial);
             }
+            outcome.stages.push(end);
         }
         Ok(())
     }
 
+    /// What counts at the other stages, after the pipeline. The contestant tries again for them, with
+    /// the same budget, after what the pipeline does in any case, if the profile has such a start;
+    /// otherwise its first order goes on. Where the compiler refuses, or outputs are not found equal,
+    /// the result counts as if nothing had been done.
+    fn add_further(
+        &self,
+        attempt: &Attempt<'_>,
+        first: &Found,
+        outcome: &mut Outcome,
+    ) -> Result<(), ContestError> {
+        let Attempt { world, program, contestant, .. } = *attempt;
+        let baseline = world.baseline(program)?;
+        let spec = world.profile().spec();
+        let further: Vec<&profile::Stage> = further(spec).collect();
+        if further.is_empty() {
+            return Ok(());
+        }
+        let stages = |result: &Figures| -> Vec<Stage> {
+            let each =
+                |stage: &&profile::Stage| measured(stage, &baseline, result.get(stage.figure));
+            further.iter().filter_map(each).collect()
+        };
+        if matches!(contestant.way, Way::Default) {
+            let mut stages = stages(&baseline.default);
+            if let (Some(stage), Some(_)) = (stages.first_mut(), &self.prover) {
+                stage.outputs = Some(Outputs::Equal);
+            }
+            outcome.stages.extend(stages);
+            return Ok(());
+        }
+        let prepared = |start: &Start| start.passes == StartPasses::AsPipeline;
+        let start = spec.starts.iter().position(prepared);
+        let again = start.map(|start| attempt.from(start)).transpose()?;
+        let found = again.as_ref().unwrap_or(first);
+        let from = Walk::begin_at(world, program, start.unwrap_or(0))?;
+        let mut walk = along(&from, &found.passes)?;
+        let mut outputs = None;
+        let mut stages = match self.finish(&mut walk)? {
+            Ok(result) => stages(&result),
+            Err(reason) => {
+                outcome.refused = Some(reason);
+                outputs = self.prover.is_some().then_some(Outputs::Rejected);
+                stages(&baseline.initial)
+            }
+        };
+        if let (Some(prover), None) = (&self.prover, &outcome.refused) {
+            let proof = prover.prove(&mut walk, Pipeline::Replaced)?;
+            if !proof.outputs.count() {
+                for stage in &mut stages {
+                    let figure = spec.stage(&stage.name).map(|stage| stage.figure);
+                    forfeit(stage, figure.and_then(|figure| baseline.initial.get(figure)));
+                }
+                self.blame(&from, &found.passes, Pipeline::Replaced, &proof, outcome)?;
+            }
+            outputs = Some(proof.outputs);
+        }
+        if let Some(stage) = stages.first_mut() {
+            stage.outputs = outputs;
+            stage.passes = again.map(|found| names(world, &found.passes));
+        }
+        outcome.stages.extend(stages);
+        Ok(())
+    }
+
+    /// Sends the program where a walk stands through the pipeline, unless it is known what comes of it.
+    fn finish(&self, walk: &mut Walk) -> Result<Finished, ContestError> {
+        let key = (walk.benchmark(), walk.state().id);
+        if let Some(known) = lock(&self.finished).get(&key) {
+            return Ok(known.clone());
+        }
+        let (world, primary) = (walk.world().clone(), walk.state().counts.primary());
+        let finished = match walk.session() {
+            Ok(session) => world.finish_instead(session, primary),
+            Err(EnvError::Engine(error)) => Err(error),
+            Err(error) => return Err(error.into()),
+        };
+        let finished = match finished {
+            Ok(figures) => Ok(figures),
+            Err(
+                error @ (EngineError::Refused { .. }
+                | EngineError::Pass(_)
+                | EngineError::Died { death: Death::Signal { .. }, .. }),
+            ) => Err(error.to_string()),
+            // No word of the compiler's about this program.
+            Err(error) => return Err(EnvError::from(error).into()),
+        };
+        lock(&self.finished).insert(key, finished.clone());
+        Ok(finished)
+    }
+
     /// Says why something does not count, and by which pass, where that is cheap to find out.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of what was run")]
     fn blame(
         &self,
-        world: &Arc<World>,
-        graph: usize,
-        prefix: &[PassId],
+        from: &Walk,
         passes: &[PassId],
         pipeline: Pipeline,
         proof: &Proof,
@@ -213,109 +319,9 @@ impl Contest {
             return Ok(());
         }
         if let Some(prover) = &self.prover {
-            let guilty = prover.guilty(world, graph, prefix, passes, pipeline)?;
+            let guilty = prover.guilty(from, passes, pipeline)?;
             outcome.guilty = guilty.map(|guilty| guilty.pass);
         }
-        Ok(())
-    }
-
-    /// How a contestant fares from the program as emitted, or from the program made legal.
-    fn find(
-        &self,
-        world: &Arc<World>,
-        graph: usize,
-        contestant: &Contestant,
-        budget: u64,
-        legal: bool,
-    ) -> Result<Found, ContestError> {
-        let search = |method, first, policy| {
-            look(world, graph, method, first, policy, contestant.seed, budget, legal)
-        };
-        match &contestant.way {
-            Way::Walk(policy) | Way::Luck(policy) => {
-                walk(world, graph, contestant, policy, budget, legal)
-            }
-            Way::Guided(policy, method) => {
-                let guide: Arc<dyn xla_gym_search::Policy> = Arc::new(policy.guide(world));
-                search(*method, coreset(world.engine()), Some(guide))
-            }
-            Way::Plain(method) => search(*method, Vec::new(), None),
-            Way::Coreset(method) => search(*method, coreset(world.engine()), None),
-            Way::Order(passes) => follow(world, graph, passes, budget, legal),
-            Way::Default => {
-                let operations = world.defaults(graph)?.optimised;
-                Ok(Found { passes: Vec::new(), operations, end: None, charged: 0 })
-            }
-        }
-    }
-
-    /// What the contestant makes of the program made legal, with the same budget, after XLA's real
-    /// pipeline. Where that refuses, or outputs are not found equal, the result counts as one that
-    /// removed nothing.
-    fn add_legal(
-        &self,
-        world: &Arc<World>,
-        graph: usize,
-        contestant: &Contestant,
-        outcome: &mut Outcome,
-    ) -> Result<(), ContestError> {
-        let defaults = world.defaults(graph)?;
-        let (initial, default) = (defaults.legal_initial, defaults.legal);
-        outcome.kernels_default = Some(defaults.kernels);
-        if matches!(contestant.way, Way::Default) {
-            outcome.legal = Some(Counts3 { initial, default, result: default });
-            outcome.kernels = Some(defaults.kernels);
-            outcome.legal_outputs = self.prover.is_some().then_some(Outputs::Equal);
-            return Ok(());
-        }
-        let found = self.find(world, graph, contestant, outcome.budget, true)?;
-        let legalising = world.legalising(graph)?;
-        let mut walk = along(world, graph, &legalising, &found.passes)?;
-        outcome.legal_passes = names(world, &found.passes);
-        let key = (graph, walk.state().id);
-        let known = lock(&self.legal).get(&key).cloned();
-        let through = match known {
-            Some(through) => through,
-            None => {
-                let replaced = match walk.session() {
-                    Ok(session) => world.replaced(session),
-                    Err(EnvError::Engine(error)) => Err(error),
-                    Err(error) => return Err(error.into()),
-                };
-                let through = match replaced {
-                    Ok(through) => Ok(through),
-                    Err(
-                        error @ (EngineError::Refused { .. }
-                        | EngineError::Pass(_)
-                        | EngineError::Died { death: Death::Signal { .. }, .. }),
-                    ) => Err(error.to_string()),
-                    // No word of the compiler's about this program.
-                    Err(error) => return Err(EnvError::from(error).into()),
-                };
-                lock(&self.legal).insert(key, through.clone());
-                through
-            }
-        };
-        let (mut result, mut kernels) = match through {
-            Err(reason) => {
-                outcome.refused = Some(reason);
-                outcome.legal_outputs = self.prover.is_some().then_some(Outputs::Rejected);
-                (initial, defaults.kernels_initial)
-            }
-            Ok((result, kernels)) => (result, kernels),
-        };
-        if let (Some(prover), None) = (&self.prover, &outcome.refused) {
-            let proof = prover.prove(&mut walk, Pipeline::Replaced)?;
-            if !proof.outputs.count() {
-                (outcome.claimed.legal, outcome.claimed.kernels) = (Some(result), Some(kernels));
-                (result, kernels) = (result.max(initial), kernels.max(defaults.kernels_initial));
-                let pipeline = Pipeline::Replaced;
-                self.blame(world, graph, &legalising, &found.passes, pipeline, &proof, outcome)?;
-            }
-            outcome.legal_outputs = Some(proof.outputs);
-        }
-        outcome.kernels = Some(kernels);
-        outcome.legal = Some(Counts3 { initial, default, result });
         Ok(())
     }
 
@@ -326,8 +332,9 @@ impl Contest {
             return Ok(world.clone());
         }
         let config = WorldConfig {
+            profile: self.profile.clone(),
             engine: EngineConfig { quarantine: None, ..self.engine.clone() },
-            start: Start::Emitted,
+            start: self.profile.spec().starts[0].name.to_owned(),
             passes: passes.clone(),
             cache: self.cache.clone(),
         };
@@ -337,127 +344,37 @@ impl Contest {
     }
 }
 
-/// Where passes lead after others.
-fn along(
-    world: &Arc<World>,
-    graph: usize,
-    prefix: &[PassId],
-    passes: &[PassId],
-) -> Result<Walk, ContestError> {
-    let mut walk = Walk::begin_after(world, graph, prefix)?;
+/// The stages that lie after the end of an order.
+fn further(spec: &Spec) -> impl Iterator<Item = &profile::Stage> {
+    spec.stages.iter().filter(|stage| !spec.is_of_order(stage.figure))
+}
+
+/// A result at a stage, if that is known there, and of the compiler itself too.
+fn measured(stage: &profile::Stage, baseline: &Baseline, result: Option<f64>) -> Option<Stage> {
+    let (default, result) = (baseline.default.get(stage.figure)?, result?);
+    Some(match stage.comparison {
+        Comparison::Reduction => {
+            Stage::new(stage.name, baseline.initial.get(stage.figure)?, default, result)
+        }
+        Comparison::Quotient => Stage::left(stage.name, default, result),
+    })
+}
+
+/// What was not found equal counts as if nothing had been done.
+fn forfeit(stage: &mut Stage, initial: Option<f64>) {
+    stage.claimed = Some(stage.result);
+    stage.result = stage.result.max(initial.unwrap_or(stage.result));
+}
+
+/// Where passes lead from a walk.
+fn along(from: &Walk, passes: &[PassId]) -> Result<Walk, ContestError> {
+    let mut walk = from.fork();
     for &pass in passes {
         walk.step(pass)?;
     }
     Ok(walk)
 }
 
-/// A policy walks once.
-fn walk(
-    world: &Arc<World>,
-    graph: usize,
-    contestant: &Contestant,
-    policy: &TrainedPolicy,
-    budget: u64,
-    legal: bool,
-) -> Result<Found, ContestError> {
-    let refuse =
-        |why: &str| ContestError::Policy { name: contestant.name.clone(), why: why.to_owned() };
-    if world.engine().hello().opcodes != policy.interface.opcodes {
-        return Err(refuse("it was trained with another version, which has other opcodes"));
-    }
-    if policy.interface.normalised {
-        return Err(refuse("it was trained on programs in a normal form"));
-    }
-    let config = EnvConfig { traj_limit: (budget as usize).max(1), ..EnvConfig::default() };
-    let env = Env::new(world, config.clone())?;
-    let seen = Observation { policy: policy.interface.views.clone(), value: Vec::new() };
-    let observer = Observer::new(&seen, &env);
-    if observer.policy_width() != policy.network.shape().inputs {
-        return Err(refuse("what it should see has another length with this budget"));
-    }
-    let gatherer = Gatherer { world: world.clone(), config, observer, mask: true };
-    let order = Order { benchmark: graph, legal, seed: contestant.seed, stream: 0 };
-    let chooser = match contestant.way {
-        Way::Luck(_) => Chooser::Random,
-        _ => Chooser::Greedy(&policy.network),
-    };
-    let episode = gatherer.play(order, chooser)?;
-    let pass = |action: &usize| world.actions()[*action];
-    Ok(Found {
-        passes: episode.best_path.iter().map(pass).collect(),
-        operations: episode.fewest(),
-        end: Some((episode.last(), episode.path.iter().map(pass).collect())),
-        charged: episode.len() as u64,
-    })
-}
-
-/// An order that is the same for all graphs.
-fn follow(
-    world: &Arc<World>,
-    graph: usize,
-    passes: &[String],
-    budget: u64,
-    legal: bool,
-) -> Result<Found, ContestError> {
-    let passes =
-        world.engine().passes(passes.iter().map(String::as_str)).map_err(EnvError::from)?;
-    let prefix = if legal { world.legalising(graph)?.to_vec() } else { Vec::new() };
-    let mut walk = Walk::begin_after(world, graph, &prefix)?;
-    let mut best = (walk.state().counts.operations, 0);
-    let within = passes.len().min(budget as usize);
-    for &pass in &passes[..within] {
-        walk.step(pass)?;
-        best = best.min((walk.state().counts.operations, walk.steps().len()));
-    }
-    let (operations, length) = best;
-    let end = Some((walk.state().counts.operations, walk.steps().collect()));
-    let passes = walk.steps().take(length).collect();
-    Ok(Found { passes, operations, end, charged: within as u64 })
-}
-
-/// A search.
-#[allow(clippy::too_many_arguments, reason = "each is a part of what is searched")]
-fn look(
-    world: &Arc<World>,
-    graph: usize,
-    method: Method,
-    first: Vec<Vec<PassId>>,
-    policy: Option<Arc<dyn xla_gym_search::Policy>>,
-    seed: u64,
-    budget: u64,
-    legal: bool,
-) -> Result<Found, ContestError> {
-    let prefix = if legal { world.legalising(graph)?.to_vec() } else { Vec::new() };
-    let start = Walk::begin_after(world, graph, &prefix)?;
-    let task = Search {
-        world,
-        benchmark: graph,
-        budget: Budget::passes(budget),
-        seed,
-        goal: Goal::default(),
-        policy,
-        prefix,
-        first,
-        costs: Arc::default(),
-        stop: Arc::default(),
-    };
-    let found = search(&task, &*method.optimizer(), &|_, _| {})?;
-    let operations = start.state().counts.operations;
-    let best = found.candidates.first().filter(|best| best.state.counts.operations < operations);
-    // The way that a search returns includes what it was told to begin with.
-    let before = start.path().len();
-    Ok(Found {
-        passes: best.map(|best| best.passes[before..].to_vec()).unwrap_or_default(),
-        operations: best.map_or(operations, |best| best.state.counts.operations),
-        end: None,
-        charged: found.passes,
-    })
-}
-
 fn names(world: &World, passes: &[PassId]) -> Vec<String> {
     passes.iter().map(|pass| world.engine().pass_name(*pass).to_owned()).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -33,7 +33,7 @@ pub enum Way {
     Coreset(Method),
     /// The same passes on every graph, in this order; the best state on the way counts.
     Order(Vec<String>),
-    /// XLA's own optimisation passes in their order: what everything is measured by.
+    /// The compiler's own optimization passes in their order: what everything is measured by.
     Default,
 }
 

@@ -11,7 +11,7 @@ use xla_gym_engine::{Source, SourceError};
 use crate::{
     library::{Library, LibraryError},
     manifest::{Baseline, Graph, Side, Split},
-    own::find_programs,
+    own::{Files, find_programs},
 };
 
 /// A program to work on: a graph of the data set, a file, or a text in memory.
@@ -55,7 +55,7 @@ impl Benchmark {
         }
     }
 
-    /// What XLA's own pipeline makes of it, where the manifest says.
+    /// What the compiler's own pipeline makes of it, where the manifest says.
     pub fn baseline(&self) -> Option<&'static Baseline> {
         match self {
             Benchmark::Graph(graph) => graph.default.as_ref().ok(),
@@ -131,15 +131,23 @@ impl Benchmarks {
     /// - an id of a data set, or a pattern of ids: `hlo-v1/gpt2/*`, `hlo-v1`, `hlo-full-v1`;
     /// - a side of a split: `hlo-v1:gpt2/train`, `hlo-v1:unseen/test`; `hlo-v1:all/train` is what
     ///   is on no split's test side, `hlo-v1:all/test` the rest;
-    /// - a file, a pattern of files, or a folder. In a folder that XLA dumped into, the modules
+    /// - a file, a pattern of files, or a folder. In a folder that a compiler dumped into, the programs
     ///   before optimisation count.
     pub fn find<S: AsRef<str>>(
         specs: impl IntoIterator<Item = S>,
     ) -> Result<Benchmarks, BenchmarkError> {
+        Benchmarks::find_files(specs, &Files::default())
+    }
+
+    /// The same, where folders are looked through for a compiler's files.
+    pub fn find_files<S: AsRef<str>>(
+        specs: impl IntoIterator<Item = S>,
+        files: &Files,
+    ) -> Result<Benchmarks, BenchmarkError> {
         let mut all = Benchmarks::default();
         for spec in specs {
             let spec = spec.as_ref();
-            let mut found = find_one(spec)?;
+            let mut found = find_one(spec, files)?;
             if found.programs.is_empty() {
                 return Err(BenchmarkError::Nothing {
                     spec: spec.to_owned(),
@@ -153,10 +161,10 @@ impl Benchmarks {
     }
 }
 
-fn find_one(spec: &str) -> Result<Benchmarks, BenchmarkError> {
+fn find_one(spec: &str, files: &Files) -> Result<Benchmarks, BenchmarkError> {
     let path = Path::new(spec);
     if spec == "-" || path.exists() {
-        return in_path(path);
+        return in_path(path, files);
     }
     if let Some((name, side)) = spec.split_once(':')
         && let Some(library) = Library::named(name)?
@@ -201,15 +209,15 @@ fn find_one(spec: &str) -> Result<Benchmarks, BenchmarkError> {
     Ok(found)
 }
 
-fn in_path(path: &Path) -> Result<Benchmarks, BenchmarkError> {
+fn in_path(path: &Path, files: &Files) -> Result<Benchmarks, BenchmarkError> {
     if path == Path::new("-") {
         return Ok(Benchmarks {
             programs: vec![Benchmark::Memory(Source::read(path)?)],
             skipped: Vec::new(),
         });
     }
-    let found =
-        find_programs(path).map_err(|error| SourceError::Read { path: path.to_owned(), error })?;
+    let found = find_programs(path, files)
+        .map_err(|error| SourceError::Read { path: path.to_owned(), error })?;
     Ok(Benchmarks {
         programs: found.programs.into_iter().map(Benchmark::File).collect(),
         skipped: found

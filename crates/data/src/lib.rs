@@ -19,5 +19,6 @@ mod splits;
 pub use benchmarks::{Benchmark, BenchmarkError, Benchmarks, Skipped};
 pub use library::{Library, LibraryError, unpack};
 pub use manifest::{Baseline, Graph, Manifest, Side, Split};
+pub use own::Files;
 pub use similarity::{Shingles, opcode_sequence};
 pub use splits::{Candidate, NEAR, UNSEEN, assign};

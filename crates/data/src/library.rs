@@ -6,6 +6,7 @@ use std::{
     sync::{Mutex, OnceLock},
 };
 
+use xla_gym_common::lock;
 use xla_gym_engine::Source;
 
 use crate::manifest::{Graph, Manifest};
@@ -124,7 +125,7 @@ impl Library {
     /// The program text of a graph.
     pub fn source(&self, graph: &Graph) -> Result<Source, LibraryError> {
         let broken = |what: &str| LibraryError::Broken(format!("{}: {what}", graph.id));
-        let mut unpacked = self.unpacked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut unpacked = lock(&self.unpacked);
         if !unpacked.contains_key(&graph.archive) {
             let (_, bytes) = self
                 .archives

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use serde::{Deserialize, Serialize};
-use xla_gym_engine::protocol::{Cost, Counts, Fingerprint};
+use serde::{Deserialize, Serialize, Serializer};
+use xla_gym_engine::protocol::Fingerprint;
 
 /// The list of graphs with what is known of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,17 +39,17 @@ pub struct Graph {
     pub opcode_sequence: String,
     /// Identity as the engine sees it.
     pub fingerprint: Fingerprint,
-    /// Sizes.
-    pub counts: Counts,
-    /// Work, as XLA estimates it.
-    pub cost: Option<Cost>,
+    /// What the compiler counts, by name.
+    pub counts: BTreeMap<String, u64>,
+    /// What it estimates, by name.
+    pub cost: Option<BTreeMap<String, f64>>,
     /// Instructions per opcode.
     pub opcodes: BTreeMap<String, u32>,
     /// Whether bf16 values occur.
     pub bf16: bool,
     /// On which side of each split it is.
     pub splits: BTreeMap<Split, Side>,
-    /// What XLA's own pipeline makes of it, or why it makes nothing.
+    /// What the compiler's own pipeline makes of it, or why it makes nothing.
     pub default: Result<Baseline, String>,
     /// Where it is packed.
     pub archive: String,
@@ -57,23 +57,28 @@ pub struct Graph {
     pub member: String,
 }
 
-/// What XLA's own CPU pipeline makes of a graph. Counts are operations.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Baseline {
-    /// `I`: at the start.
-    pub initial: u64,
-    /// `D`: after XLA's optimisation passes in its own order.
-    pub optimised: u64,
-    /// `I′`: before layout assignment, without the optional passes.
-    pub legal_initial: u64,
-    /// `D′`: before layout assignment.
-    pub legal_default: u64,
-    /// At the end.
-    pub kernels: u64,
-    /// At the end, without the optional passes.
-    pub kernels_without_optional: u64,
-    /// Time of the pipeline, in milliseconds; differs from machine to machine.
-    pub millis: f64,
+/// What the compiler's own pipeline makes of a graph: figures by name, which its profile reads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Baseline(#[serde(serialize_with = "whole_numbers")] pub BTreeMap<String, f64>);
+
+impl Baseline {
+    /// A figure by name; zero if it is not there.
+    pub fn get(&self, name: &str) -> f64 {
+        self.0.get(name).copied().unwrap_or_default()
+    }
+}
+
+/// Writes counts as what they are.
+fn whole_numbers<S: Serializer>(
+    values: &BTreeMap<String, f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(values.iter().map(|(name, value)| {
+        let whole = value.fract() == 0.0 && value.abs() < 9e15;
+        let number = if whole { (*value as i64).into() } else { serde_json::Value::from(*value) };
+        (name, number)
+    }))
 }
 
 /// The ways to divide the graphs into training and test.
@@ -125,6 +130,13 @@ impl fmt::Display for Side {
             Side::Train => "train",
             Side::Test => "test",
         })
+    }
+}
+
+impl Graph {
+    /// Its instructions.
+    pub fn size(&self) -> u64 {
+        self.counts.get("instructions").copied().unwrap_or_default()
     }
 }
 

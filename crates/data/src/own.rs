@@ -1,4 +1,4 @@
-//! A user's own graphs: a file, a folder, or a folder of XLA's dumps.
+//! A user's own graphs: a file, a folder, or a folder of a compiler's dumps.
 
 use std::{
     fs, io,
@@ -14,37 +14,54 @@ pub struct Found {
     pub skipped: Vec<(PathBuf, &'static str)>,
 }
 
-/// How names of program files end (also with `.gz` or `.zst` behind).
-const ENDINGS: [&str; 6] = [".hlo", ".txt", ".pb", ".mlir", ".mlirbc", ".bc"];
+/// Which files of a folder hold programs of a compiler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// How their names end, without the dot; also with `.gz` or `.zst` behind. Any, if none is named.
+    pub endings: &'static [&'static str],
+    /// What stands in the names of programs as they came, in a folder into which the compiler dumped
+    /// programs from all over its pipeline.
+    pub dump_marker: Option<&'static str>,
+}
 
-/// The marker of XLA's dump of a module as the framework emitted it.
-const BEFORE: &str = "before_optimizations";
+impl Files {
+    fn is_program(&self, name: &str) -> bool {
+        let ends =
+            |ending: &&str| name.strip_suffix(*ending).is_some_and(|stem| stem.ends_with('.'));
+        self.endings.is_empty() || self.endings.iter().any(ends)
+    }
+}
 
-/// The program files that a path stands for: itself, or those in a folder. In a folder that XLA
-/// dumped into, only the modules before optimisation count.
-pub fn find_programs(path: &Path) -> io::Result<Found> {
+/// The program files that a path stands for: itself, or those in a folder. In a folder into which a
+/// compiler dumped, only programs as they came count.
+pub fn find_programs(path: &Path, files: &Files) -> io::Result<Found> {
     let mut found = Found::default();
     if !fs::metadata(path)?.is_dir() {
         found.programs.push(path.to_owned());
         return Ok(found);
     }
-    let mut files: Vec<PathBuf> =
+    let mut all: Vec<PathBuf> =
         fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    files.sort();
-    let is_dump = files.iter().any(|file| name(file).contains(BEFORE));
+    all.sort();
+    let marks = |name: &str| files.dump_marker.is_some_and(|marker| name.contains(marker));
+    let is_dump = all.iter().any(|file| marks(&name(file)));
     let mut modules: Vec<String> = Vec::new();
-    for file in files {
+    for file in all {
         let name = name(&file);
         let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
         if file.is_dir() {
             found.skipped.push((file, "a folder"));
-        } else if !ENDINGS.iter().any(|ending| plain.ends_with(ending)) {
+        } else if !files.is_program(plain) {
             found.skipped.push((file, "the name is not that of a program file"));
-        } else if is_dump && !plain.contains(BEFORE) {
-            found.skipped.push((file, "not a module before optimisation"));
+        } else if is_dump && !marks(plain) {
+            found.skipped.push((file, "not a program before optimization"));
         } else {
-            // XLA may dump one module as text and as proto; the first that comes is enough.
-            let module = plain.split(BEFORE).next().unwrap_or_default().to_owned();
+            // One program may be dumped in several forms; the first that comes is enough.
+            let module = plain
+                .split(files.dump_marker.unwrap_or("\0"))
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             if is_dump && modules.contains(&module) {
                 found.skipped.push((file, "the same module in another form"));
                 continue;
@@ -64,12 +81,15 @@ fn name(path: &Path) -> String {
 mod tests {
     use super::*;
 
+    const FILES: Files =
+        Files { endings: &["hlo", "pb", "txt", "mlir"], dump_marker: Some("before_optimizations") };
+
     fn check(files: &[&str], expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         for file in files {
             fs::write(folder.path().join(file), "x").unwrap();
         }
-        let found = find_programs(folder.path()).unwrap();
+        let found = find_programs(folder.path(), &FILES).unwrap();
         let names: Vec<String> = found.programs.iter().map(|path| name(path)).collect();
         assert_eq!(names, expected);
         assert_eq!(names.len() + found.skipped.len(), files.len());
@@ -81,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dump_gives_the_modules_before_optimisation() {
+    fn a_dump_gives_the_programs_before_optimization() {
         check(
             &[
                 "module_0001.jit_f.before_optimizations.hlo.pb",

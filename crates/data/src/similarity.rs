@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use xla_gym_common::fnv64;
+
 /// The opcodes of HLO text, in order, over all computations.
 pub fn opcode_sequence(text: &str) -> Vec<&str> {
     text.lines().filter_map(opcode).collect()
@@ -53,9 +55,7 @@ impl Shingles {
 }
 
 fn hash(run: &[&str]) -> u64 {
-    let bytes = run.iter().flat_map(|opcode| opcode.bytes().chain([0]));
-    bytes
-        .fold(0xcbf29ce484222325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100000001b3))
+    fnv64(run.iter().flat_map(|opcode| opcode.bytes().chain([0])))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use xla_gym_common::fnv64;
+
 use crate::{
     manifest::{Side, Split},
     similarity::Shingles,
@@ -75,7 +77,7 @@ fn divide_with(
         groups.entry(cluster[member]).or_default().push(member);
     }
     let mut order: Vec<(u64, usize)> =
-        groups.keys().map(|&group| (hash(graphs[group].id), group)).collect();
+        groups.keys().map(|&group| (fnv64(graphs[group].id.bytes()), group)).collect();
     order.sort_unstable();
     let wanted = (members.len() as f64 * TEST_SHARE).round() as usize;
     let mut tests = 0;
@@ -111,11 +113,6 @@ fn clusters(graphs: &[Candidate]) -> Vec<usize> {
         }
     }
     (0..graphs.len()).map(|index| root(&first, index)).collect()
-}
-
-fn hash(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf29ce484222325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100000001b3))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn texts_are_whole_and_no_two_have_the_same_opcodes() {
             assert!(!text.contains(unwanted), "{} contains {unwanted}", graph.id);
         }
         let sequence: Vec<String> = opcode_sequence(&text).into_iter().map(str::to_owned).collect();
-        assert_eq!(sequence.len() as u64, graph.counts.instructions, "{}", graph.id);
+        assert_eq!(sequence.len() as u64, graph.size(), "{}", graph.id);
         if let Some(other) = seen.insert(sequence, &graph.id) {
             panic!("{} and {other} have the same opcodes", graph.id);
         }

@@ -2,11 +2,13 @@
 
 use std::{
     env,
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
+use xla_gym_common::state_dir;
 use xla_gym_protocol::{Form, Hello, Limits, PROTOCOL_VERSION, PassId, ProgramId, Reply, Request};
 
 use crate::{
@@ -14,7 +16,6 @@ use crate::{
     quarantine::Quarantine,
     session::Session,
     source::Source,
-    state_dir::state_dir,
     worker::{Silence, Worker},
 };
 
@@ -39,12 +40,20 @@ pub fn memory_for_running() -> u64 {
 }
 
 /// How to run an engine.
+///
+/// ```
+/// use xla_gym_engine::{EngineConfig, protocol::Limits};
+///
+/// let mut config = EngineConfig::new("target/release/xla-gym-worker-toy".into());
+/// config.limits = Limits { pass_millis: 1_000, ..config.limits };
+/// assert_eq!(config.quarantine, None);
+/// ```
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// The worker program.
     pub worker: PathBuf,
-    /// Where the worker finds the compiler's library, if not where it was built.
-    pub libraries: Option<PathBuf>,
+    /// Variables of the worker's environment that are set, or removed if None.
+    pub environment: Vec<(OsString, Option<OsString>)>,
     /// Limits of every worker.
     pub limits: Limits,
     /// Where failures are remembered; in memory only if None.
@@ -57,11 +66,12 @@ pub struct EngineConfig {
 }
 
 impl EngineConfig {
-    /// The configuration for the XLA worker, found by [`find_worker`].
-    pub fn xla() -> Result<EngineConfig, EngineError> {
+    /// The configuration for the worker of an engine, found by [`find_worker`], remembering failures
+    /// in the user's state folder.
+    pub fn named(engine: &str) -> Result<EngineConfig, EngineError> {
         Ok(EngineConfig {
             quarantine: state_dir().ok().map(|folder| folder.join("quarantine.jsonl")),
-            ..EngineConfig::new(find_worker("xla")?)
+            ..EngineConfig::new(find_worker(engine)?)
         })
     }
 
@@ -69,7 +79,7 @@ impl EngineConfig {
     pub fn new(worker: PathBuf) -> EngineConfig {
         EngineConfig {
             worker,
-            libraries: None,
+            environment: Vec::new(),
             limits: default_limits(),
             quarantine: None,
             warm_workers: 1,
@@ -95,11 +105,23 @@ pub fn find_worker(engine: &str) -> Result<PathBuf, EngineError> {
         .collect();
     match looked_at.iter().find(|path| path.is_file()) {
         Some(path) => Ok(path.clone()),
-        None => Err(EngineError::WorkerNotFound { name, variable, looked_at }),
+        None => Err(EngineError::WorkerNotFound { name, variable, looked_at, target: "build" }),
     }
 }
 
 /// One compiler, ready to make sessions. Cheap to clone, shared between threads.
+///
+/// ```no_run
+/// use xla_gym_engine::{Engine, EngineConfig};
+///
+/// let engine = Engine::start(EngineConfig::named("toy")?)?;
+/// for pass in &engine.hello().passes {
+///     println!("{}: {}", pass.name, pass.description);
+/// }
+/// let error = engine.pass("dedupe").unwrap_err();
+/// println!("{error}"); // It names passes that are called almost so.
+/// # Ok::<(), xla_gym_engine::EngineError>(())
+/// ```
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
@@ -133,11 +155,6 @@ impl Engine {
         let engine = Engine { shared: Arc::new(Shared { config, hello, quarantine, workers }) };
         engine.refill()?;
         Ok(engine)
-    }
-
-    /// Starts XLA with the default configuration.
-    pub fn xla() -> Result<Engine, EngineError> {
-        Engine::start(EngineConfig::xla()?)
     }
 
     /// What the compiler says about itself.
@@ -259,7 +276,7 @@ impl Engine {
                 // Reading this format started threads, so this worker can never be forked: have
                 // it write the program in the compiler's own form and give that to another one.
                 Ok(Reply::Loaded { program, .. }) if !converted => {
-                    match worker.call(&Request::Print { program, form: Form::Binary }) {
+                    match worker.call(&Request::Print { program, form: Form::BINARY }) {
                         Ok(Reply::Bytes(own)) => {
                             bytes = own;
                             converted = true;
@@ -306,8 +323,8 @@ fn start_stem(config: &EngineConfig) -> Result<(Worker, Hello), EngineError> {
         |message: String| EngineError::WorkerStart { path: config.worker.clone(), message };
     let mut attempts = ATTEMPTS;
     loop {
-        let mut worker = Worker::start(&config.worker, config.libraries.as_deref(), config.limits)
-            .map_err(failed)?;
+        let mut worker =
+            Worker::start(&config.worker, &config.environment, config.limits).map_err(failed)?;
         attempts -= 1;
         match introduce(&mut worker, config.limits) {
             Ok(hello) => return Ok((worker, hello)),

@@ -9,9 +9,24 @@
 //! A session's state is its source plus its list of passes. Every lost worker is rebuilt by
 //! replaying that list, from a *frozen* fork of an earlier state where there is one.
 //!
+//! ```no_run
+//! use xla_gym_engine::{Engine, EngineConfig, EngineError, protocol::Observe};
+//!
+//! let engine = Engine::start(EngineConfig::named("toy")?)?;
+//! let mut session = engine.load_file("program.toy")?;
+//! for pass in engine.passes(["fold", "dead"])? {
+//!     match session.apply(pass, Observe::COUNTS) {
+//!         Ok(applied) => println!("changed: {}, then {:?}", applied.changed, applied.observation.counts),
+//!         // The session stands where it stood before the pass.
+//!         Err(error @ EngineError::Pass(_)) => println!("{error}"),
+//!         Err(error) => return Err(error.into()),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Invariants: this crate links no compiler; no worker's death becomes the caller's.
 
-mod cores;
 mod engine;
 mod error;
 mod interrupt;
@@ -20,11 +35,8 @@ mod scratch;
 mod session;
 mod source;
 mod spawn;
-mod state_dir;
-mod whole;
 mod worker;
 
-pub use cores::{cores, on_all_cores};
 pub use engine::{Engine, EngineConfig, default_limits, memory_for_running};
 pub use error::{Death, EngineError, PassError, PassFailure};
 pub use interrupt::{interrupt_if, interrupted};
@@ -32,6 +44,4 @@ pub use quarantine::{Quarantine, QuarantineEntry};
 pub use scratch::{Compiled, Scratch};
 pub use session::{Applied, Session};
 pub use source::{Source, SourceError};
-pub use state_dir::{NoStateDir, state_dir};
-pub use whole::write_whole;
 pub use xla_gym_protocol as protocol;

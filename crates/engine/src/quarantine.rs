@@ -16,12 +16,10 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use xla_gym_common::write_whole;
 use xla_gym_protocol::{Fingerprint, Limits};
 
-use crate::{
-    error::{Death, PassFailure},
-    whole::write_whole,
-};
+use crate::error::{Death, PassFailure};
 
 /// How many entries a file keeps.
 const BOUND: usize = 20_000;
@@ -247,23 +245,23 @@ mod tests {
         let path = dir.path().join("deep/quarantine.jsonl");
         let state = Fingerprint(42);
         let failure = PassFailure::Refused("RET_CHECK".to_owned());
-        Quarantine::open(&path, "xla 1")
+        Quarantine::open(&path, "toy 1")
             .unwrap()
-            .remember("xla 1", state, "cse", &failure, &LIMITS);
+            .remember("toy 1", state, "cse", &failure, &LIMITS);
 
-        let again = Quarantine::open(&path, "xla 1").unwrap();
+        let again = Quarantine::open(&path, "toy 1").unwrap();
         assert!(again.knows_pass("cse") && !again.knows_pass("dce"));
         assert!(again.find(state, "cse", &LIMITS).is_some());
         assert!(again.find(Fingerprint(43), "cse", &LIMITS).is_none());
-        assert!(Quarantine::open(&path, "xla 2").unwrap().find(state, "cse", &LIMITS).is_none());
+        assert!(Quarantine::open(&path, "toy 2").unwrap().find(state, "cse", &LIMITS).is_none());
     }
 
     #[test]
     fn a_longer_limit_deserves_another_try() {
         let quarantine = Quarantine::in_memory();
         let hog = PassFailure::Died(Death::OutOfMemory);
-        quarantine.remember("xla", Fingerprint(1), "slow", &timed_out(1000), &LIMITS);
-        quarantine.remember("xla", Fingerprint(1), "large", &hog, &LIMITS);
+        quarantine.remember("toy", Fingerprint(1), "slow", &timed_out(1000), &LIMITS);
+        quarantine.remember("toy", Fingerprint(1), "large", &hog, &LIMITS);
         let longer = Limits { pass_millis: 1001, ..LIMITS };
         let larger = Limits { memory_bytes: LIMITS.memory_bytes + 1, ..LIMITS };
         for (pass, limits, counts) in [
@@ -283,7 +281,7 @@ mod tests {
     fn what_happened_to_a_pass_is_forgotten_with_the_process() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("q");
-        let quarantine = Quarantine::open(&path, "xla").unwrap();
+        let quarantine = Quarantine::open(&path, "toy").unwrap();
         let time_limit = |busy_millis| Death::TimeLimit { limit_millis: 1000, busy_millis };
         let deaths = [
             (Death::Killed, false),
@@ -294,22 +292,22 @@ mod tests {
         ];
         for (number, (death, _)) in deaths.iter().enumerate() {
             let failure = PassFailure::Died(death.clone());
-            quarantine.remember("xla", Fingerprint(number as u128), "a", &failure, &LIMITS);
+            quarantine.remember("toy", Fingerprint(number as u128), "a", &failure, &LIMITS);
         }
-        let again = Quarantine::open(&path, "xla").unwrap();
+        let again = Quarantine::open(&path, "toy").unwrap();
         for (number, (death, lasts)) in deaths.iter().enumerate() {
             let state = Fingerprint(number as u128);
             assert!(quarantine.find(state, "a", &LIMITS).is_some(), "{death:?}");
             assert_eq!(again.find(state, "a", &LIMITS).is_some(), *lasts, "{death:?}");
         }
         // As an earlier version wrote it.
-        let old = r#"{"engine":"xla","state":"00000000000000000000000000000009","pass":"a","#;
+        let old = r#"{"engine":"toy","state":"00000000000000000000000000000009","pass":"a","#;
         let old = format!(
             "{old}\"kind\":\"timed out\",\"what\":\"\",\"limit_millis\":1000,\"when\":1}}\n"
         );
         fs::write(&path, old).unwrap();
         assert_eq!(Quarantine::read(&path).unwrap().len(), 1);
-        let again = Quarantine::open(&path, "xla").unwrap();
+        let again = Quarantine::open(&path, "toy").unwrap();
         assert!(again.find(Fingerprint(9), "a", &LIMITS).is_none());
     }
 
@@ -317,11 +315,11 @@ mod tests {
     fn a_cut_or_foreign_line_costs_only_itself() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("q");
-        let quarantine = Quarantine::open(&path, "xla").unwrap();
-        quarantine.remember("xla", Fingerprint(1), "a", &timed_out(5), &LIMITS);
+        let quarantine = Quarantine::open(&path, "toy").unwrap();
+        quarantine.remember("toy", Fingerprint(1), "a", &timed_out(5), &LIMITS);
         let whole = fs::read(&path).unwrap();
         fs::write(&path, [&whole[..], b"noise\n", &whole[..20]].concat()).unwrap();
-        quarantine.remember("xla", Fingerprint(2), "b", &timed_out(5), &LIMITS);
+        quarantine.remember("toy", Fingerprint(2), "b", &timed_out(5), &LIMITS);
         let passes: Vec<_> =
             Quarantine::read(&path).unwrap().into_iter().map(|entry| entry.pass).collect();
         assert_eq!(passes, ["a", "b"]);
@@ -331,8 +329,8 @@ mod tests {
     fn the_file_is_bounded() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("q");
-        Quarantine::open(&path, "xla").unwrap().remember(
-            "xla",
+        Quarantine::open(&path, "toy").unwrap().remember(
+            "toy",
             Fingerprint(7),
             "a",
             &timed_out(5),
@@ -340,7 +338,7 @@ mod tests {
         );
         let line = fs::read(&path).unwrap();
         fs::write(&path, line.repeat(BOUND + 1)).unwrap();
-        Quarantine::open(&path, "xla").unwrap();
+        Quarantine::open(&path, "toy").unwrap();
         assert_eq!(Quarantine::read(&path).unwrap().len(), BOUND / 2);
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use xla_gym_protocol::{
-    Array, CompileOptions, ExecutableId, Form, InputSet, MemoryEstimate, Observe, PipelineOptions,
-    PipelineReport, ProgramId, Reply, Request,
+    Array, CompileOptions, ExecutableId, Finish, Form, InputSet, MemoryEstimate, Observe,
+    PipelineOptions, PipelineReport, ProgramId, Reply, Request,
 };
 
 use crate::{
@@ -100,12 +100,9 @@ impl Scratch {
         }
     }
 
-    /// Generates code, with some passes of the compiler's own pipeline left out.
-    pub fn compile(&mut self, disable: &[String]) -> Result<Compiled, EngineError> {
-        self.compile_with(&CompileOptions {
-            disable: disable.to_vec(),
-            ..CompileOptions::default()
-        })
+    /// Generates code by one of the compiler's own pipelines.
+    pub fn compile(&mut self, finish: &Finish) -> Result<Compiled, EngineError> {
+        self.compile_with(&CompileOptions { finish: finish.clone(), ..CompileOptions::default() })
     }
 
     /// Generates code in a way that the options say.

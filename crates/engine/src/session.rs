@@ -6,7 +6,7 @@ use std::{
 };
 
 use xla_gym_protocol::{
-    ComputationCounts, Fingerprint, Form, Graph, Observation, Observe, PassId, ProgramId, Reply,
+    Fingerprint, Form, FunctionCounts, Graph, Observation, Observe, PassId, ProgramId, Reply,
     Request, Signature,
 };
 
@@ -54,6 +54,20 @@ impl Frozen {
 ///
 /// Whatever a pass does to the worker, the session stays in a defined state: after the pass, or
 /// before it with an error that says why.
+///
+/// ```no_run
+/// # use xla_gym_engine::{Engine, EngineConfig, Source, protocol::{Form, Observe}};
+/// # let engine = Engine::start(EngineConfig::named("toy")?)?;
+/// let source = Source::from_bytes("sum", b"toy\ninput 0\nconst 2\nadd 0 1\n".to_vec())?;
+/// let mut session = engine.load(&source)?;
+/// let mut other = session.fork()?;
+/// session.apply(engine.pass("fold")?, Observe::NOTHING)?;
+/// assert_ne!(session.steps(), other.steps());
+/// session.undo(1)?;
+/// assert_eq!(session.fingerprint()?, other.fingerprint()?);
+/// println!("{}", String::from_utf8_lossy(&session.print(Form::TEXT)?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Session {
     source: Source,
     /// None after a loss, until the next use.
@@ -274,8 +288,8 @@ impl Session {
         }
     }
 
-    /// Counts per computation.
-    pub fn breakdown(&mut self) -> Result<Vec<ComputationCounts>, EngineError> {
+    /// Counts per function.
+    pub fn breakdown(&mut self) -> Result<Vec<FunctionCounts>, EngineError> {
         let program = self.program;
         match self.ask(&Request::Breakdown { program }, "counting")? {
             Reply::Breakdown(rows) => Ok(rows),
@@ -297,11 +311,9 @@ impl Session {
         let program = self.program;
         let request = Request::Print { program, form };
         let reply = match form {
-            Form::Text | Form::Binary => self.ask(&request, "printing")?,
+            Form::TEXT | Form::BINARY => self.ask(&request, "printing")?,
             // Other forms go through machinery that may start threads or crash.
-            Form::PortableText | Form::PortableBinary | Form::Reduced => {
-                self.scratch()?.ask(&request, "converting")?
-            }
+            Form(_) => self.scratch()?.ask(&request, "converting")?,
         };
         match reply {
             Reply::Bytes(bytes) => Ok(bytes),

@@ -11,6 +11,14 @@ use std::{
 const MAX_BYTES: u64 = 512 << 20;
 
 /// A program file, uncompressed.
+///
+/// ```
+/// use xla_gym_engine::Source;
+///
+/// let source = Source::from_bytes("sum", b"toy\ninput 0\n".to_vec())?;
+/// assert_eq!((&*source.name, source.bytes.len()), ("sum", 12));
+/// # Ok::<(), xla_gym_engine::SourceError>(())
+/// ```
 #[derive(Clone)]
 pub struct Source {
     /// For messages.

@@ -1,8 +1,9 @@
 //! Starts a worker process.
 
-#![allow(unsafe_code, reason = "pre_exec: the socket's descriptor and the address layout")]
+#![allow(unsafe_code, reason = "pre_exec: the socket's descriptor, and addresses that repeat")]
 
 use std::{
+    ffi::OsString,
     fs::File,
     io,
     os::{fd::AsRawFd, unix::net::UnixStream, unix::process::CommandExt},
@@ -15,7 +16,7 @@ use xla_gym_protocol::WORKER_SOCKET_FD;
 /// Starts `program` with one end of a socket pair; returns the other end.
 pub fn start(
     program: &Path,
-    libraries: Option<&Path>,
+    environment: &[(OsString, Option<OsString>)],
     errors: &File,
 ) -> io::Result<(Child, UnixStream)> {
     let (ours, theirs) = UnixStream::pair()?;
@@ -23,22 +24,19 @@ pub fn start(
     command
         .stdin(Stdio::null())
         .stdout(Stdio::from(errors.try_clone()?))
-        .stderr(Stdio::from(errors.try_clone()?))
-        .env("TF_CPP_MIN_LOG_LEVEL", "3")
-        // Results must not depend on what the caller's shell sets for XLA.
-        .env_remove("XLA_FLAGS")
-        .env_remove("TF_XLA_FLAGS");
-    if let Some(dir) = libraries {
-        command.env("LD_LIBRARY_PATH", dir);
-    } else if let Some(dir) = std::env::var_os("XLA_GYM_ENGINE_DIR") {
-        command.env("LD_LIBRARY_PATH", library_dirs(Path::new(&dir)));
+        .stderr(Stdio::from(errors.try_clone()?));
+    for (variable, value) in environment {
+        match value {
+            Some(value) => command.env(variable, value),
+            None => command.env_remove(variable),
+        };
     }
     let descriptor = theirs.as_raw_fd();
     // SAFETY: only async-signal-safe system calls between fork and exec.
     unsafe {
         command.pre_exec(move || {
             // Hash tables of some compilers are seeded by addresses; the same addresses in every
-            // run make runs repeatable. Where the kernel forbids it, forks of one worker still
+            // run make runs repeatable. Where the system forbids it, forks of one worker still
             // share theirs.
             libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
             let result = if descriptor == WORKER_SOCKET_FD {
@@ -51,15 +49,4 @@ pub fn start(
     }
     let child = command.spawn()?;
     Ok((child, ours))
-}
-
-/// The library folders of all engines below an engine folder that was moved after the build.
-fn library_dirs(engines: &Path) -> std::ffi::OsString {
-    let dirs = std::fs::read_dir(engines)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path().join("lib"))
-        .filter(|lib| lib.is_dir());
-    std::env::join_paths(dirs).unwrap_or_default()
 }

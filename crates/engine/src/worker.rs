@@ -1,6 +1,7 @@
 //! One worker process, seen from the client.
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io::{ErrorKind, IoSlice, Read, Seek, SeekFrom},
     mem::MaybeUninit,
@@ -107,12 +108,12 @@ impl Worker {
     /// Starts a process from a program file.
     pub fn start(
         program: &Path,
-        libraries: Option<&Path>,
+        environment: &[(OsString, Option<OsString>)],
         limits: Limits,
     ) -> Result<Worker, String> {
         let errors = memory_file()?;
         let (child, socket) =
-            spawn::start(program, libraries, &errors).map_err(|error| error.to_string())?;
+            spawn::start(program, environment, &errors).map_err(|error| error.to_string())?;
         let pid = child.id() as i32;
         Ok(Worker::new(socket, errors, pid, Some(child), limits))
     }
@@ -322,7 +323,8 @@ impl Drop for Worker {
     }
 }
 
-/// The line that says why: XLA's fatal log line without its date, thread and trace.
+/// The line that says why: a fatal line in the form of glog and absl, without its date, thread and
+/// trace, or else the last line.
 fn last_message(words: &str) -> String {
     let fatal = words
         .lines()

@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use xla_gym_data::Benchmark;
 use xla_gym_engine::protocol::{Fingerprint, PassId};
+use xla_gym_profile::Baseline;
 use xla_gym_transitions::State;
 
-use crate::{error::EnvError, reward::Defaults};
+use crate::error::EnvError;
 
 /// A program of a world.
 pub struct Program {
@@ -14,23 +15,23 @@ pub struct Program {
     pub benchmark: Benchmark,
     /// Id or path.
     pub name: String,
-    /// Its start state, once somebody began there.
-    pub start: OnceLock<Arc<State>>,
-    /// What XLA itself makes of it, once somebody asked.
-    pub defaults: OnceLock<Defaults>,
-    /// What makes it legal, once somebody asked.
-    pub legalising: OnceLock<Arc<[PassId]>>,
+    /// Its state as it came, once somebody began there.
+    pub emitted: OnceLock<Arc<State>>,
+    /// What the compiler itself makes of it, once somebody asked.
+    pub baseline: OnceLock<Baseline>,
+    /// What leads to each start, once somebody asked.
+    pub starts: Vec<OnceLock<Arc<[PassId]>>>,
 }
 
 impl Program {
-    pub fn new(benchmark: Benchmark) -> Program {
+    pub fn new(benchmark: Benchmark, starts: usize) -> Program {
         let name = benchmark.name();
         Program {
             benchmark,
             name,
-            start: OnceLock::new(),
-            defaults: OnceLock::new(),
-            legalising: OnceLock::new(),
+            emitted: OnceLock::new(),
+            baseline: OnceLock::new(),
+            starts: (0..starts).map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -43,10 +44,7 @@ impl Program {
     }
 }
 
-/// 128 bits of FNV-1a: only ever compared with itself.
+/// Only ever compared with itself.
 pub fn hash(bytes: &[u8]) -> Fingerprint {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let step = |hash: u128, byte: &u8| (hash ^ u128::from(*byte)).wrapping_mul(PRIME);
-    Fingerprint(bytes.iter().fold(BASIS, step))
+    Fingerprint(xla_gym_common::fnv128(bytes.iter().copied()))
 }

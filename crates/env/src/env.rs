@@ -5,15 +5,15 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::protocol::{Cost, Counts, Form, Graph};
-use xla_gym_score::Start;
+use xla_gym_engine::protocol::{Cost, Counts, Finish, Form, Graph};
+use xla_gym_profile::Figure;
 use xla_gym_transitions::{Failure, Outcome, State};
 
 use crate::{
     config::{EnvConfig, MaskKind},
     error::EnvError,
     mask::Useless,
-    reward::AtEnd,
+    reward::Rules,
     sampler::Sampling,
     view::{Bounds, Seen, View},
     walk::Walk,
@@ -45,22 +45,20 @@ pub struct Info {
     /// Time of the pass alone, if it ran.
     pub nanos: u64,
     /// What was measured at the end of the episode, if the configuration asks for it: the result
-    /// and XLA's own, in the unit of [`AtEnd`].
+    /// and the compiler's own.
     pub at_end: Option<(f64, f64)>,
 }
 
 /// The state of an environment: a benchmark, and the actions since.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct EnvState {
     /// Compiler and version.
     pub engine: String,
     /// Id or path.
     pub benchmark: String,
-    /// Whether it was normalised first.
-    pub normalised: bool,
-    /// Whether it was made legal first.
-    #[serde(default)]
-    pub legal: bool,
+    /// Where the episode began: a start of the compiler's profile, by name.
+    pub start: String,
     /// Names of the passes, also of those that did nothing or failed.
     pub actions: Vec<String>,
 }
@@ -70,16 +68,14 @@ const STOP: &str = "stop";
 
 struct Episode {
     walk: Walk,
-    /// Whether it began at the program made legal.
-    legal: bool,
     start: Arc<State>,
     actions: Vec<usize>,
     /// For each action, how long the path was before it.
     path_lengths: Vec<usize>,
     /// What each action paid.
     rewards: Vec<f64>,
-    /// Operations at the start and after each action.
-    operations: Vec<u64>,
+    /// The primary metric at the start and after each action.
+    sizes: Vec<u64>,
     over: bool,
 }
 
@@ -89,16 +85,19 @@ struct Episode {
 /// use std::sync::Arc;
 /// use xla_gym_env::{Env, EnvConfig, World, WorldConfig};
 ///
-/// let world = Arc::new(World::new(WorldConfig::xla()?, ["hlo-v1:gpt2/train"])?);
+/// # fn run(profile: Arc<dyn xla_gym_profile::Profile>) -> Result<(), xla_gym_env::EnvError> {
+/// let world = Arc::new(World::new(WorldConfig::new(profile)?, ["hlo-v1:gpt2/train"])?);
 /// let mut env = Env::new(&world, EnvConfig::default())?;
 /// env.reset(Some(7))?;
 /// let step = env.step(0)?;
-/// println!("{} operations, reward {}", env.state()?.counts.operations, step.reward);
-/// # Ok::<(), xla_gym_env::EnvError>(())
+/// println!("{} are left, reward {}", env.state()?.counts.primary(), step.reward);
+/// # Ok(())
+/// # }
 /// ```
 pub struct Env {
     world: Arc<World>,
     config: EnvConfig,
+    rules: Rules,
     index: usize,
     sampling: Sampling,
     rng: ChaCha8Rng,
@@ -125,6 +124,7 @@ impl Env {
         }
         Ok(Env {
             sampling: Sampling::new(&config.sampler, world, index, of)?,
+            rules: Rules::new(&config.reward, &**world.profile(), world.engine().hello())?,
             world: world.clone(),
             config,
             index,
@@ -157,8 +157,7 @@ impl Env {
 
     /// Between which values a view lies.
     pub fn bounds(&self, view: View) -> Bounds {
-        let opcodes = self.world.engine().hello().opcodes.len();
-        view.bounds(opcodes, self.actions(), self.config.traj_limit)
+        view.bounds(self.world.shape(self.config.stop_action.into(), self.config.traj_limit))
     }
 
     /// Begins an episode on the next benchmark. A seed starts everything over that depends on
@@ -166,14 +165,26 @@ impl Env {
     pub fn reset(&mut self, seed: Option<u64>) -> Result<(), EnvError> {
         self.seed(seed);
         let benchmark = self.sampling.next(&self.world, self.episodes, &mut self.rng);
-        self.begin(benchmark)
+        self.begin(benchmark, self.world.start())
     }
 
     /// Begins an episode on the given benchmark.
     pub fn reset_to(&mut self, benchmark: usize, seed: Option<u64>) -> Result<(), EnvError> {
         self.seed(seed);
         self.check_benchmark(benchmark)?;
-        self.begin(benchmark)
+        self.begin(benchmark, self.world.start())
+    }
+
+    /// Begins an episode on the given benchmark at the given start, by its position in the profile.
+    pub fn reset_to_start(
+        &mut self,
+        benchmark: usize,
+        start: usize,
+        seed: Option<u64>,
+    ) -> Result<(), EnvError> {
+        self.seed(seed);
+        self.check_benchmark(benchmark)?;
+        self.begin(benchmark, start)
     }
 
     fn check_benchmark(&self, benchmark: usize) -> Result<(), EnvError> {
@@ -195,41 +206,20 @@ impl Env {
         }
     }
 
-    /// Begins an episode on the given benchmark after it was made legal: see
-    /// [`World::legalising`]. Operations there are those that the back end will see.
-    pub fn reset_to_legal(&mut self, benchmark: usize, seed: Option<u64>) -> Result<(), EnvError> {
-        self.seed(seed);
-        self.check_benchmark(benchmark)?;
+    fn begin(&mut self, benchmark: usize, start: usize) -> Result<(), EnvError> {
         self.episode = None;
-        let passes = self.world.legalising(benchmark)?;
-        let walk = Walk::begin_after(&self.world, benchmark, &passes)?;
-        self.begin_at(walk, true);
-        Ok(())
-    }
-
-    fn begin_anew(&mut self, benchmark: usize, legal: bool) -> Result<(), EnvError> {
-        if legal { self.reset_to_legal(benchmark, None) } else { self.begin(benchmark) }
-    }
-
-    fn begin(&mut self, benchmark: usize) -> Result<(), EnvError> {
-        self.episode = None;
-        let walk = Walk::begin(&self.world, benchmark)?;
-        self.begin_at(walk, false);
-        Ok(())
-    }
-
-    fn begin_at(&mut self, walk: Walk, legal: bool) {
+        let walk = Walk::begin_at(&self.world, benchmark, start)?;
         self.episodes += 1;
         self.episode = Some(Episode {
-            legal,
             start: walk.state().clone(),
-            operations: vec![walk.state().counts.operations],
+            sizes: vec![walk.state().counts.primary()],
             walk,
             actions: Vec::new(),
             path_lengths: Vec::new(),
             rewards: Vec::new(),
             over: false,
         });
+        Ok(())
     }
 
     /// Has the compiler begin an action, without waiting, for the [`Env::step`] of the same that
@@ -252,10 +242,9 @@ impl Env {
             return Err(EnvError::NotRunning("the episode is over"));
         }
         let terminated = action == self.world.actions().len();
-        let default_reduction = if self.config.reward.needs_default() && !terminated {
-            let defaults = self.world.defaults(episode.walk.benchmark())?;
-            let legal = episode.legal;
-            Some(if legal { defaults.legal_reduction() } else { defaults.reduction() })
+        let default_reduction = if self.rules.needs_default() && !terminated {
+            let figure = self.world.profile().spec().starts[episode.walk.start()].counts_as;
+            Some(self.world.baseline(episode.walk.benchmark())?.reduction(figure))
         } else {
             None
         };
@@ -277,17 +266,17 @@ impl Env {
         let truncated = !terminated && episode.actions.len() >= self.config.traj_limit;
         let after = episode.walk.state().clone();
         let failed = info.failure.is_some();
-        let rules = &self.config.reward;
-        let fewest = episode.operations.iter().copied().min().unwrap_or(u64::MAX);
+        let rules = &self.rules;
+        let lowest = episode.sizes.iter().copied().min().unwrap_or(u64::MAX);
         let mut reward =
-            rules.step(&episode.start, &before, &after, fewest, default_reduction, failed);
-        if let (Some(kind), true) = (rules.at_end, terminated || truncated) {
-            let (paid, measured) = pay_at_end(&self.world, &mut episode.walk, kind)?;
+            rules.step(&episode.start, &before, &after, lowest, default_reduction, failed);
+        if let (Some(figure), true) = (rules.at_end, terminated || truncated) {
+            let (paid, measured) = pay_at_end(&self.world, &mut episode.walk, figure)?;
             reward += paid;
             info.at_end = measured;
         }
         episode.over = terminated || truncated;
-        episode.operations.push(after.counts.operations);
+        episode.sizes.push(after.counts.primary());
         episode.rewards.push(reward);
         Ok(Step { reward, terminated, truncated, info })
     }
@@ -309,8 +298,8 @@ impl Env {
     /// Starts the current benchmark over and takes these actions.
     pub fn replay(&mut self, actions: &[usize]) -> Result<Vec<Step>, EnvError> {
         let episode = self.running()?;
-        let (benchmark, legal) = (episode.walk.benchmark(), episode.legal);
-        self.begin_anew(benchmark, legal)?;
+        let (benchmark, start) = (episode.walk.benchmark(), episode.walk.start());
+        self.begin(benchmark, start)?;
         self.multistep(actions)
     }
 
@@ -323,7 +312,7 @@ impl Env {
             episode.actions.truncate(keep);
             episode.path_lengths.truncate(keep);
             episode.rewards.truncate(keep);
-            episode.operations.truncate(keep + 1);
+            episode.sizes.truncate(keep + 1);
             episode.over = false;
         }
         Ok(())
@@ -339,13 +328,12 @@ impl Env {
         other.useless = self.useless.clone();
         if let Some(episode) = &mut self.episode {
             other.episode = Some(Episode {
-                legal: episode.legal,
                 walk: episode.walk.fork_with_program()?,
                 start: episode.start.clone(),
                 actions: episode.actions.clone(),
                 path_lengths: episode.path_lengths.clone(),
                 rewards: episode.rewards.clone(),
-                operations: episode.operations.clone(),
+                sizes: episode.sizes.clone(),
                 over: episode.over,
             });
         }
@@ -358,8 +346,7 @@ impl Env {
         Ok(EnvState {
             engine: self.world.engine().name(),
             benchmark: self.world.benchmark_name(episode.walk.benchmark()).to_owned(),
-            normalised: self.world.start() == Start::Normalised,
-            legal: episode.legal,
+            start: self.world.profile().spec().starts[episode.walk.start()].name.to_owned(),
             actions: episode.actions.iter().map(|&a| self.action_name(a).to_owned()).collect(),
         })
     }
@@ -371,9 +358,9 @@ impl Env {
         if state.engine != engine {
             return refuse(format!("it is of {}, this is {engine}", state.engine));
         }
-        if state.normalised != (self.world.start() == Start::Normalised) {
-            return refuse("one begins at the program as emitted, the other normalised".to_owned());
-        }
+        let Some(start) = self.world.profile().spec().start(&state.start) else {
+            return refuse(format!("{:?} is no start of this compiler", state.start));
+        };
         let Some(benchmark) = self.world.find(&state.benchmark) else {
             return refuse(format!("{} is not among the benchmarks", state.benchmark));
         };
@@ -384,7 +371,7 @@ impl Env {
                 None => return refuse(format!("{name} is not among the actions")),
             }
         }
-        self.begin_anew(benchmark, state.legal)?;
+        self.begin(benchmark, start)?;
         self.multistep(&actions)
     }
 
@@ -411,7 +398,7 @@ impl Env {
         Ok(self.state()?.counts)
     }
 
-    /// XLA's estimate of the current program's work, if it gives one.
+    /// The compiler's estimate of the current program's work, if it gives one.
     pub fn cost(&self) -> Result<Option<Cost>, EnvError> {
         Ok(self.state()?.cost)
     }
@@ -431,9 +418,9 @@ impl Env {
         Ok(&self.running()?.actions)
     }
 
-    /// Operations at the start and after each action.
-    pub fn operations(&self) -> Result<&[u64], EnvError> {
-        Ok(&self.running()?.operations)
+    /// The primary metric at the start and after each action.
+    pub fn sizes(&self) -> Result<&[u64], EnvError> {
+        Ok(&self.running()?.sizes)
     }
 
     /// The actions that led to the current state, without those that changed nothing.
@@ -441,12 +428,12 @@ impl Env {
         Ok(self.running()?.walk.applied())
     }
 
-    /// The actions that led to the fewest operations of this episode, without those that changed
+    /// The actions that led to the lowest of the primary metric in this episode, without those that changed
     /// nothing.
     pub fn best_path(&self) -> Result<Vec<usize>, EnvError> {
         let episode = self.running()?;
-        let fewest = episode.operations.iter().min();
-        let best = episode.operations.iter().position(|count| Some(count) == fewest).unwrap_or(0);
+        let lowest = episode.sizes.iter().min();
+        let best = episode.sizes.iter().position(|size| Some(size) == lowest).unwrap_or(0);
         let mut applied = episode.walk.applied();
         if let Some(&length) = episode.path_lengths.get(best) {
             let before = episode.walk.path().len() - episode.walk.steps().len();
@@ -466,9 +453,10 @@ impl Env {
         let seen = Seen {
             start: &episode.start,
             state: episode.walk.state(),
-            fewest: episode.walk.fewest(),
+            lowest: episode.walk.lowest(),
             taken: &episode.actions,
             applied: &episode.walk.applied(),
+            places: self.world.places(),
         };
         view.write(&seen, out);
         Ok(())
@@ -525,14 +513,15 @@ impl Env {
     /// One line about the current state, for people.
     pub fn describe(&self) -> Result<String, EnvError> {
         let episode = self.running()?;
-        let now = episode.walk.state().counts.operations;
-        let start = episode.start.counts.operations;
+        let now = episode.walk.state().counts.primary();
+        let start = episode.start.counts.primary();
+        let metric = self.world.engine().hello().primary();
         let last = match episode.actions.last() {
             Some(&action) => self.action_name(action),
             None => "start",
         };
         Ok(format!(
-            "{} step {}/{} {last}: {now} operations of {start} ({:+.1}%), return {:.3}",
+            "{} step {}/{} {last}: {now} {metric} of {start} ({:+.1}%), return {:.3}",
             self.world.benchmark_name(episode.walk.benchmark()),
             episode.actions.len(),
             self.config.traj_limit,
@@ -553,37 +542,39 @@ fn generator(seed: u64, index: usize) -> ChaCha8Rng {
 fn pay_at_end(
     world: &World,
     walk: &mut Walk,
-    kind: AtEnd,
+    figure: Figure,
 ) -> Result<(f64, Option<(f64, f64)>), EnvError> {
-    let defaults = world.defaults(walk.benchmark())?;
-    let share = |result: u64, default: u64| {
-        let (result, default) = (result as f64, default as f64);
-        (1.0 - result / default.max(1.0), Some((result, default)))
-    };
-    if kind == AtEnd::RunTime {
-        let default = time(world.session(walk.benchmark())?, &[]);
-        let result = time(walk.session()?.fork()?, &xla_gym_score::optional());
+    if figure.is_time() {
+        let spec = world.profile().spec();
+        let default = time(world.session(walk.benchmark())?, &spec.usual, figure);
+        let result = time(walk.session()?.fork()?, &spec.instead, figure);
         return Ok(match (default, result) {
             (Ok(default), Ok(result)) => ((default / result).ln(), Some((result, default))),
             _ => (-1.0, None),
         });
     }
-    Ok(match world.replaced(walk.session()?) {
-        Err(_) => (-1.0, None),
-        Ok((legal, _)) if kind == AtEnd::Legal => share(legal, defaults.legal),
-        Ok((_, kernels)) => share(kernels, defaults.kernels),
+    let default = world.baseline(walk.benchmark())?.default.get(figure);
+    let primary = walk.state().counts.primary();
+    let result = world.finish_instead(walk.session()?, primary).ok();
+    Ok(match (result.and_then(|figures| figures.get(figure)), default) {
+        (Some(result), Some(default)) => (1.0 - result / default.max(1.0), Some((result, default))),
+        _ => (-1.0, None),
     })
 }
 
-/// Median run time in nanoseconds.
+/// Median run time in nanoseconds, or the time to compile.
 fn time(
     mut session: xla_gym_engine::Session,
-    disable: &[String],
+    finish: &Finish,
+    figure: Figure,
 ) -> Result<f64, xla_gym_engine::EngineError> {
     const RUNS: u32 = 9;
     let signature = session.signature()?;
     let mut scratch = session.scratch()?;
-    let compiled = scratch.compile(disable)?;
+    let compiled = scratch.compile(finish)?;
+    if figure == Figure::CompileTime {
+        return Ok(compiled.nanos.max(1) as f64);
+    }
     if let Some(call) = signature.unknown_calls.first() {
         return Err(xla_gym_engine::EngineError::Internal(format!("{call} is not here")));
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`World`] is what all environments of a process share: the engine, the benchmarks, and the
 //! [`Transitions`] that are already known. An [`Env`] is one episode at a time in it: `reset` to a
-//! benchmark as the framework emitted it (or normalised), then one pass a step, up to a limit. A
+//! benchmark at one of the starts that the compiler's profile has, then one pass a step, up to a limit. A
 //! [`VectorEnv`] is many of them on all cores.
 //!
 //! What an agent sees and what it is paid for are small parts that combine: see [`View`] and
@@ -32,13 +32,13 @@ pub use config::{EnvConfig, MaskKind};
 pub use env::{Env, EnvState, Info, Step};
 pub use error::EnvError;
 pub use picture::{Picture, plot};
-pub use reward::{AtEnd, Defaults, Objective, Potential, Reward};
+pub use reward::{Objective, Potential, Reward, Rules};
 pub use sampler::Sampler;
 pub use vector::{VectorEnv, VectorStep};
-pub use view::{Bounds, COST_FEATURES, Seen, View};
+pub use view::{Bounds, Places, Seen, Shape, View};
 pub use walk::{Stepped, Walk};
 pub use world::{World, WorldConfig};
-pub use xla_gym_score::Start;
+pub use xla_gym_profile::{Figure, Profile};
 pub use xla_gym_transitions::{
     Config as CacheConfig, Failure, FailureKind, State, Stats as CacheStats, Transitions,
 };

@@ -1,4 +1,4 @@
-//! A plot of operations over steps, as pixels.
+//! A plot of the primary metric over steps, as pixels.
 
 use font8x8::legacy::BASIC_LEGACY;
 
@@ -25,11 +25,18 @@ const RIGHT: usize = 16;
 const TOP: usize = 40;
 const BOTTOM: usize = 40;
 
-/// Draws operations over the steps of an episode, and XLA's own result as a line.
-pub fn plot(title: &str, operations: &[u64], traj_limit: usize, default: Option<u64>) -> Picture {
+/// Draws the primary metric over the steps of an episode, and the compiler's own result as a line. The
+/// labels are the metric's name, and what that result is called.
+pub fn plot(
+    title: &str,
+    (metric, baseline): (&str, &str),
+    values: &[u64],
+    traj_limit: usize,
+    default: Option<u64>,
+) -> Picture {
     let mut picture = Picture::blank(640, 400);
-    let values = || operations.iter().chain(&default);
-    let (low, high) = (values().min().copied(), values().max().copied());
+    let shown = || values.iter().chain(&default);
+    let (low, high) = (shown().min().copied(), shown().max().copied());
     let (low, high) = (low.unwrap_or(0) as f64, high.unwrap_or(1) as f64);
     let margin = ((high - low) * 0.1).max(1.0);
     let (low, high) = ((low - margin).max(0.0), high + margin);
@@ -49,12 +56,12 @@ pub fn plot(title: &str, operations: &[u64], traj_limit: usize, default: Option<
         picture.text(x(step).saturating_sub(8), bottom + 8, &step.to_string(), BLACK);
     }
     picture.text((LEFT + right) / 2 - 20, bottom + 24, "steps", BLACK);
-    picture.text(LEFT, 26, "operations", BLUE);
+    picture.text(LEFT, 26, metric, BLUE);
     if let Some(default) = default {
         picture.line((LEFT, y(default as f64)), (right, y(default as f64)), RED);
-        picture.text(LEFT + 100, 26, "XLA's own order", RED);
+        picture.text(LEFT + 8 * metric.len() + 20, 26, baseline, RED);
     }
-    for (step, pair) in operations.windows(2).enumerate() {
+    for (step, pair) in values.windows(2).enumerate() {
         let (from, to) = (y(pair[0] as f64), y(pair[1] as f64));
         for thick in 0..2 {
             picture.line((x(step), from + thick), (x(step + 1), to + thick), BLUE);
@@ -101,8 +108,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curve_falls_where_the_operations_do() {
-        let picture = plot("test", &[100, 100, 50], 4, Some(60));
+    fn the_curve_falls_where_the_values_do() {
+        let picture = plot("test", ("lines", "its own"), &[100, 100, 50], 4, Some(60));
         assert_eq!(picture.bytes.len(), picture.width * picture.height * 3);
         let lowest_row_of_blue = |x: usize| {
             (0..picture.height).rev().find(|y| {
@@ -115,9 +122,10 @@ mod tests {
 
     #[test]
     fn nothing_to_draw_is_no_accident() {
-        plot("", &[], 1, None);
+        plot("", ("", ""), &[], 1, None);
         plot(
             "a long title, longer than the picture is wide, by far, so that it is cut",
+            ("lines", ""),
             &[0],
             1,
             Some(0),

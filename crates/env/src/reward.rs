@@ -1,24 +1,13 @@
 //! What an agent is paid.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use xla_gym_engine::protocol::{Cost, Hello};
+use xla_gym_profile::{Figure, Profile};
 use xla_gym_transitions::State;
 
-/// What XLA itself makes of a benchmark. Counts are operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Defaults {
-    /// `I`: at the start.
-    pub initial: u64,
-    /// `D`: after its optimisation passes, from the same start.
-    pub optimised: u64,
-    /// `I′`: before layout assignment, without the optional passes.
-    pub legal_initial: u64,
-    /// `D′`: before layout assignment.
-    pub legal: u64,
-    /// At the end, without the optional passes.
-    pub kernels_initial: u64,
-    /// At the end.
-    pub kernels: u64,
-}
+use crate::error::EnvError;
 
 /// What is paid for each step, and at the end.
 ///
@@ -35,8 +24,10 @@ pub struct Reward {
     pub objective: Objective,
     /// Added to it: `γ φ(s′) − φ(s)`, which changes no optimal policy.
     pub shaping: Option<Potential>,
-    /// Paid once, at the end.
-    pub at_end: Option<AtEnd>,
+    /// Paid once, at the end of an episode, for the result beside the compiler's own: a figure of the
+    /// profile by name, after the pipeline, as `1 − result / default`. For `run-time` it is the logarithm
+    /// of default over result, and differs from run to run.
+    pub at_end: Option<String>,
     /// Taken for a pass that crashes, is refused or leaves an invalid program.
     pub failure_cost: f64,
 }
@@ -45,21 +36,21 @@ pub struct Reward {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// As in the paper: minus the operations, as a share of those at the start.
+    /// As in the paper: minus the primary metric, as a share of those at the start.
     #[default]
     Paper,
-    /// The operations that this step removed, as a share of those at the start.
+    /// What this step removed of it, as a share of those at the start.
     Difference,
-    /// The operations that this step removed, as a share of those that XLA's own order removes:
+    /// What this step removed, as a share of what the compiler's own order removes:
     /// an episode's sum is its order ratio.
     OverDefault,
-    /// By how much this step went below the fewest operations so far, as a share of those that
-    /// XLA's own order removes: an episode's sum is the order ratio of its best state, and looking
+    /// By how much this step went below the lowest so far, as a share of what the compiler's own order
+    /// removes: an episode's sum is the order ratio of its best state, and looking
     /// around costs nothing.
     Record,
     /// The same by logarithms: by how much this step raised `ln(0.1 + ratio)` of the best state.
-    /// What is missing to XLA's own order counts for more than what goes beyond it, as it does in a
-    /// geometric mean, and graphs on which XLA's own order removes little do not drown the others.
+    /// What is missing to the compiler's own order counts for more than what goes beyond it, as it does in a
+    /// geometric mean, and programs on which the compiler's own order removes little do not drown the others.
     LogRecord,
     /// Nothing.
     Nothing,
@@ -68,131 +59,147 @@ pub enum Objective {
 /// What is added to a ratio before the logarithm of [`Objective::LogRecord`].
 const RATIO_OFFSET: f64 = 0.1;
 
-/// `φ(s) = −(flop_weight · FLOP(s) + transcendental_weight · transcendental(s))`, as a share of the
-/// same sum at the start, so that graphs of all sizes count alike and φ of the start is −1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// `φ(s) = −Σ weight · cost(s)` over the compiler's estimates, as a share of the same sum at the start, so
+/// that programs of all sizes count alike and φ of the start is −1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Potential {
     /// Discount of the learning algorithm; it must be the same there.
     pub gamma: f64,
-    /// What a floating-point operation weighs.
-    pub flop_weight: f64,
-    /// What a transcendental function weighs.
-    pub transcendental_weight: f64,
+    /// What each cost weighs, by its name. Empty: as the compiler's profile has it.
+    pub weights: BTreeMap<String, f64>,
 }
 
 impl Default for Potential {
     fn default() -> Potential {
-        Potential { gamma: 0.99, flop_weight: 1.0, transcendental_weight: 2.0 }
+        Potential { gamma: 0.99, weights: BTreeMap::new() }
     }
 }
 
-/// What is paid once, at the end of an episode, for the result beside XLA's own. All go through
-/// XLA's real pipeline without its optional passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AtEnd {
-    /// Operations before layout assignment: `1 − result / default`.
-    Legal,
-    /// Operations of the final program: `1 − result / default`.
-    Kernels,
-    /// Run time: the logarithm of default over result. Differs from run to run.
-    RunTime,
+/// A [`Reward`] for one compiler: names are found once, not at every step.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    reward: Reward,
+    /// Discount, and what each cost weighs, in the worker's order.
+    shaping: Option<(f64, Cost)>,
+    /// What is paid for at the end.
+    pub at_end: Option<Figure>,
 }
 
-impl Reward {
-    /// For one step, without what is paid at the end. `fewest` are the fewest operations before it.
+impl Rules {
+    /// Finds what the reward names.
+    pub fn new(reward: &Reward, profile: &dyn Profile, hello: &Hello) -> Result<Rules, EnvError> {
+        let spec = profile.spec();
+        let unknown = |what: &str, name: &str, known: Vec<&str>| {
+            let known = known.join(", ");
+            Err(EnvError::Config(format!("{what}: {name:?} is none of {known}")))
+        };
+        let shaping = match &reward.shaping {
+            None => None,
+            Some(potential) => {
+                let mut weights = vec![0.0; hello.costs.len()];
+                let usual = spec.work.iter().map(|(name, weight)| (*name, *weight));
+                let named = potential.weights.iter().map(|(name, weight)| (&**name, *weight));
+                let chosen: Vec<(&str, f64)> =
+                    if potential.weights.is_empty() { usual.collect() } else { named.collect() };
+                for (name, weight) in chosen {
+                    let Some(at) = hello.cost(name) else {
+                        let known = hello.costs.iter().map(|metric| &*metric.name).collect();
+                        return unknown("the weights of the potential", name, known);
+                    };
+                    weights[at] = weight;
+                }
+                Some((potential.gamma, Cost::new(&weights)))
+            }
+        };
+        let at_end = match &reward.at_end {
+            None => None,
+            Some(name) => match spec.figure(name) {
+                Some(figure) => Some(figure),
+                None => {
+                    let known = spec.all_figures().map(|figure| spec.figure_name(figure)).collect();
+                    return unknown("what is paid at the end", name, known);
+                }
+            },
+        };
+        Ok(Rules { reward: reward.clone(), shaping, at_end })
+    }
+
+    /// For one step, without what is paid at the end. `lowest` is the lowest before it.
     pub fn step(
         &self,
         start: &State,
         before: &State,
         after: &State,
-        fewest: u64,
+        lowest: u64,
         default_reduction: Option<f64>,
         failed: bool,
     ) -> f64 {
-        let operations = |state: &State| state.counts.operations as f64;
-        let initial = operations(start).max(1.0);
-        let objective = match self.objective {
-            Objective::Paper => -operations(after) / initial,
-            Objective::Difference => (operations(before) - operations(after)) / initial,
+        let size = |state: &State| state.counts.primary() as f64;
+        let initial = size(start).max(1.0);
+        let objective = match self.reward.objective {
+            Objective::Paper => -size(after) / initial,
+            Objective::Difference => (size(before) - size(after)) / initial,
             Objective::OverDefault => {
-                (operations(before) - operations(after)) / default_reduction.unwrap_or(initial)
+                (size(before) - size(after)) / default_reduction.unwrap_or(initial)
             }
             Objective::Record => {
-                (fewest as f64 - operations(after)).max(0.0) / default_reduction.unwrap_or(initial)
+                (lowest as f64 - size(after)).max(0.0) / default_reduction.unwrap_or(initial)
             }
             Objective::LogRecord => {
                 let removed = |left: f64| (initial - left).max(0.0);
                 let worth = |left: f64| {
                     (RATIO_OFFSET + removed(left) / default_reduction.unwrap_or(initial)).ln()
                 };
-                let fewest = fewest as f64;
-                worth(fewest.min(operations(after))) - worth(fewest)
+                let lowest = lowest as f64;
+                worth(lowest.min(size(after))) - worth(lowest)
             }
             Objective::Nothing => 0.0,
         };
-        let shaping = self.shaping.map_or(0.0, |potential| {
-            potential.gamma * potential.of(start, after) - potential.of(start, before)
+        let shaping = self.shaping.as_ref().map_or(0.0, |(gamma, weights)| {
+            gamma * potential(weights, start, after) - potential(weights, start, before)
         });
-        objective + shaping - if failed { self.failure_cost } else { 0.0 }
+        objective + shaping - if failed { self.reward.failure_cost } else { 0.0 }
     }
 
-    /// Whether [`Defaults`] are needed at every step.
+    /// Whether the compiler's own result is needed at every step.
     pub fn needs_default(&self) -> bool {
-        matches!(self.objective, Objective::OverDefault | Objective::Record | Objective::LogRecord)
+        matches!(
+            self.reward.objective,
+            Objective::OverDefault | Objective::Record | Objective::LogRecord
+        )
     }
 }
 
-impl Potential {
-    /// `φ` of a state. Where XLA gives no estimate, it is that of the start.
-    pub fn of(&self, start: &State, state: &State) -> f64 {
-        let sum = |state: &State| {
-            let cost = state.cost?;
-            Some(self.flop_weight * cost.flops + self.transcendental_weight * cost.transcendentals)
-        };
-        match (sum(state), sum(start)) {
-            (Some(now), Some(initial)) if initial > 0.0 && now.is_finite() => -now / initial,
-            _ => -1.0,
-        }
+/// `φ` of a state. Where the compiler gives no estimate, it is that of the start.
+fn potential(weights: &Cost, start: &State, state: &State) -> f64 {
+    let sum = |state: &State| -> Option<f64> {
+        let cost = state.cost.as_ref()?;
+        Some(weights.iter().zip(&cost[..]).map(|(weight, cost)| weight * cost).sum())
+    };
+    match (sum(state), sum(start)) {
+        (Some(now), Some(initial)) if initial > 0.0 && now.is_finite() => -now / initial,
+        _ => -1.0,
     }
-}
-
-impl Defaults {
-    /// Operations that XLA's own order removes. Where it removes nothing, all of them: something to
-    /// divide by that does not make one graph count for more than the others.
-    pub fn reduction(&self) -> f64 {
-        reduction(self.initial, self.optimised)
-    }
-
-    /// The same before layout assignment.
-    pub fn legal_reduction(&self) -> f64 {
-        reduction(self.legal_initial, self.legal)
-    }
-}
-
-fn reduction(initial: u64, default: u64) -> f64 {
-    let removed = if initial > default { initial - default } else { initial };
-    removed.max(1) as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xla_gym_engine::protocol::{Cost, Counts, Fingerprint};
+    use xla_gym_engine::protocol::{Counts, Fingerprint};
 
-    fn state(operations: u64, flops: f64, transcendentals: f64) -> State {
+    fn state(size: u64, flops: f64, transcendentals: f64) -> State {
         State {
-            id: Fingerprint(operations.into()),
-            counts: Counts {
-                instructions: operations,
-                operations,
-                inlined: operations,
-                computations: 1,
-            },
+            id: Fingerprint(size.into()),
+            counts: Counts::new(&[size]),
             opcodes: Vec::new(),
-            cost: Some(Cost { flops, transcendentals, bytes_accessed: 0.0 }),
+            cost: Some(Cost::new(&[flops, transcendentals])),
         }
+    }
+
+    fn rules(reward: Reward) -> Rules {
+        let shaping = reward.shaping.as_ref().map(|one| (one.gamma, Cost::new(&[1.0, 2.0])));
+        Rules { reward, shaping, at_end: None }
     }
 
     #[test]
@@ -200,7 +207,7 @@ mod tests {
         let (start, after) = (state(100, 0.0, 0.0), state(80, 0.0, 0.0));
         let pay = |objective| {
             let reward = Reward { objective, ..Reward::default() };
-            reward.step(&start, &start, &after, 90, Some(40.0), false)
+            rules(reward).step(&start, &start, &after, 90, Some(40.0), false)
         };
         assert_eq!(pay(Objective::Record), 0.25);
         // From 10 of the 40 removed to 20 of them.
@@ -214,24 +221,28 @@ mod tests {
     fn a_failure_costs_what_the_configuration_says() {
         let start = state(100, 0.0, 0.0);
         let reward = Reward { failure_cost: 0.25, ..Reward::default() };
-        assert_eq!(reward.step(&start, &start, &start, 100, None, true), -1.25);
+        assert_eq!(rules(reward).step(&start, &start, &start, 100, None, true), -1.25);
     }
 
     #[test]
     fn shaping_telescopes() {
         let states: Vec<State> =
             (0..20).map(|i| state(100, 1e6 / f64::from(i + 1), 1e3 + f64::from(i * i))).collect();
-        let potential = Potential::default();
-        let reward =
-            Reward { objective: Objective::Nothing, shaping: Some(potential), ..Reward::default() };
+        let gamma = Potential::default().gamma;
+        let rules = rules(Reward {
+            objective: Objective::Nothing,
+            shaping: Some(Potential::default()),
+            ..Reward::default()
+        });
+        let phi = |state| potential(&Cost::new(&[1.0, 2.0]), &states[0], state);
         let mut sum = 0.0;
         for (t, pair) in states.windows(2).enumerate() {
-            sum += potential.gamma.powi(t as i32)
-                * reward.step(&states[0], &pair[0], &pair[1], 100, None, false);
+            sum +=
+                gamma.powi(t as i32) * rules.step(&states[0], &pair[0], &pair[1], 100, None, false);
         }
-        let end = potential.gamma.powi(19) * potential.of(&states[0], &states[19]);
-        let expected = end - potential.of(&states[0], &states[0]);
+        let end = gamma.powi(19) * phi(&states[19]);
+        let expected = end - phi(&states[0]);
         assert!((sum - expected).abs() < 1e-12, "{sum} {expected}");
-        assert_eq!(potential.of(&states[0], &states[0]), -1.0);
+        assert_eq!(phi(&states[0]), -1.0);
     }
 }

@@ -9,13 +9,14 @@ use std::{
 };
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use xla_gym_engine::{EngineError, cores, interrupted, on_all_cores};
+use xla_gym_common::{cores, lock, on_all_cores};
+use xla_gym_engine::{EngineError, interrupted};
 
 use crate::{
     config::EnvConfig,
     env::{Env, Step},
     error::EnvError,
-    world::{World, lock},
+    world::World,
 };
 
 /// How often a wait looks up for a wish to end it.

@@ -1,10 +1,8 @@
 //! What an agent sees.
 
 use serde::{Deserialize, Serialize};
+use xla_gym_engine::protocol::{Hello, MetricRole};
 use xla_gym_transitions::State;
-
-/// The length of [`View::Cost`].
-pub const COST_FEATURES: usize = 8;
 
 /// The length of [`View::Size`].
 const SIZE_FEATURES: usize = 6;
@@ -26,7 +24,7 @@ pub enum View {
     Scaled,
     /// Instructions per opcode as a share of all instructions at the start.
     Share,
-    /// FLOPs, transcendental functions, bytes and operations: each as a logarithm between 0 and 1,
+    /// The compiler's estimates of work, then the primary metric: each as a logarithm between 0 and 1,
     /// then each as a ratio to the start, cut at 4.
     Cost,
     /// The actions of this episode in order, −1 for those to come.
@@ -36,14 +34,14 @@ pub enum View {
     Applied,
     /// Which actions were the last two to change the program: a 1 for each, the last one first.
     Latest,
-    /// Instructions and computations: each as a logarithm between 0 and 1, then each as a ratio to
-    /// the start; then the fewest operations so far as a ratio to the start, and the operations now
-    /// as a ratio to these. Ratios are cut at 4. Many calls and few computations tell that inlining
+    /// Instructions and functions: each as a logarithm between 0 and 1, then each as a ratio to
+    /// the start; then the lowest of the primary metric so far as a ratio to the start, and what it is
+    /// now as a ratio to that. Ratios are cut at 4. Many calls and few functions tell that inlining
     /// would make copies.
     Size,
-    /// Operations if every call were replaced by a copy of what it calls: as a logarithm between 0
-    /// and 1, then as ratios, cut at 4, to the same at the start, to the operations now and to the
-    /// fewest operations so far. It tells what inlining would cost.
+    /// The primary metric if every call were replaced by a copy of what it calls: as a logarithm
+    /// between 0 and 1, then as ratios, cut at 4, to the same at the start, to the primary metric now and
+    /// to the lowest so far. It tells what inlining would cost.
     Inlined,
 }
 
@@ -57,12 +55,59 @@ pub struct Seen<'a> {
     pub start: &'a State,
     /// The state in which it is.
     pub state: &'a State,
-    /// The fewest operations on the way.
-    pub fewest: u64,
+    /// The lowest of the primary metric on the way.
+    pub lowest: u64,
     /// All actions.
     pub taken: &'a [usize],
     /// Those that changed the program.
     pub applied: &'a [usize],
+    /// Where to find what.
+    pub places: Places,
+}
+
+/// Where views find what they show among the worker's counts; found once for each compiler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    size: Option<usize>,
+    functions: Option<usize>,
+    expanded: Option<usize>,
+}
+
+impl Places {
+    /// By the roles of the worker's metrics.
+    pub fn new(hello: &Hello) -> Places {
+        Places {
+            size: hello.role(MetricRole::Size),
+            functions: hello.role(MetricRole::Functions),
+            expanded: hello.role(MetricRole::Expanded),
+        }
+    }
+
+    /// All instructions; the primary metric where the worker does not count them.
+    pub fn size(self, state: &State) -> u64 {
+        state.counts.get(self.size.unwrap_or(0)).copied().unwrap_or_default()
+    }
+
+    fn functions(self, state: &State) -> f64 {
+        self.functions.and_then(|at| state.counts.get(at)).copied().unwrap_or_default() as f64
+    }
+
+    fn expanded(self, state: &State) -> f64 {
+        self.expanded.and_then(|at| state.counts.get(at)).copied().unwrap_or_default() as f64
+    }
+}
+
+/// What the lengths of views depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Opcodes of the compiler.
+    pub opcodes: usize,
+    /// Estimates that it gives.
+    pub costs: usize,
+    /// Actions, the one that stops included.
+    pub actions: usize,
+    /// Steps of an episode.
+    pub traj_limit: usize,
 }
 
 /// Between which values a view lies, and how long it is.
@@ -91,12 +136,13 @@ impl View {
     ];
 
     /// Between which values it lies.
-    pub fn bounds(self, opcodes: usize, actions: usize, traj_limit: usize) -> Bounds {
+    pub fn bounds(self, shape: Shape) -> Bounds {
+        let Shape { opcodes, costs, actions, traj_limit } = shape;
         match self {
             View::Counts => Bounds { low: 0.0, high: MOST_INSTRUCTIONS as f32, length: opcodes },
             View::Scaled => Bounds { low: 0.0, high: 1.0, length: opcodes },
             View::Share => Bounds { low: 0.0, high: 4.0, length: opcodes },
-            View::Cost => Bounds { low: 0.0, high: 4.0, length: COST_FEATURES },
+            View::Cost => Bounds { low: 0.0, high: 4.0, length: 2 * (costs + 1) },
             View::History => Bounds { low: -1.0, high: actions as f32 - 1.0, length: traj_limit },
             View::Applied => Bounds { low: 0.0, high: 1.0, length: actions },
             View::Latest => Bounds { low: 0.0, high: 1.0, length: LATEST * actions },
@@ -107,20 +153,21 @@ impl View {
 
     /// Writes it into a slice of the length that [`View::bounds`] says.
     pub fn write(self, seen: &Seen<'_>, out: &mut [f32]) {
-        let Seen { start, state, fewest, taken, applied } = *seen;
+        let Seen { start, state, lowest, taken, applied, places } = *seen;
         match self {
             View::Counts => per_opcode(state, out, |count| count.min(MOST_INSTRUCTIONS)),
             View::Scaled => per_opcode(state, out, |count| logarithm(count, MOST_INSTRUCTIONS)),
             View::Share => {
-                let all = (start.counts.instructions as f64).max(1.0);
+                let all = (places.size(start) as f64).max(1.0);
                 per_opcode(state, out, |count| (count / all).min(4.0));
             }
             View::Cost => {
-                let (now, first) = (features(state), features(start));
-                for (i, (now, first)) in now.into_iter().zip(first).enumerate() {
-                    let most = if i == 3 { MOST_INSTRUCTIONS } else { MOST_WORK };
-                    out[i] = logarithm(now, most) as f32;
-                    out[i + 4] = ratio(now, first);
+                let costs = out.len() / 2 - 1;
+                for at in 0..=costs {
+                    let most = if at == costs { MOST_INSTRUCTIONS } else { MOST_WORK };
+                    let (now, first) = (feature(state, at, costs), feature(start, at, costs));
+                    out[at] = logarithm(now, most) as f32;
+                    out[at + costs + 1] = ratio(now, first);
                 }
             }
             View::History => {
@@ -143,20 +190,20 @@ impl View {
                 }
             }
             View::Size => {
-                let sizes = |state: &State| [state.counts.instructions, state.counts.computations];
+                let sizes = |state: &State| [places.size(state) as f64, places.functions(state)];
                 for (i, (now, first)) in sizes(state).into_iter().zip(sizes(start)).enumerate() {
-                    out[i] = logarithm(now as f64, MOST_INSTRUCTIONS) as f32;
-                    out[i + 2] = ratio(now as f64, first as f64);
+                    out[i] = logarithm(now, MOST_INSTRUCTIONS) as f32;
+                    out[i + 2] = ratio(now, first);
                 }
-                out[4] = ratio(fewest as f64, start.counts.operations as f64);
-                out[5] = ratio(state.counts.operations as f64, fewest as f64);
+                out[4] = ratio(lowest as f64, start.counts.primary() as f64);
+                out[5] = ratio(state.counts.primary() as f64, lowest as f64);
             }
             View::Inlined => {
-                let inlined = state.counts.inlined as f64;
-                out[0] = logarithm(inlined, MOST_INSTRUCTIONS) as f32;
-                out[1] = ratio(inlined, start.counts.inlined as f64);
-                out[2] = ratio(inlined, state.counts.operations as f64);
-                out[3] = ratio(inlined, fewest as f64);
+                let expanded = places.expanded(state);
+                out[0] = logarithm(expanded, MOST_INSTRUCTIONS) as f32;
+                out[1] = ratio(expanded, places.expanded(start));
+                out[2] = ratio(expanded, state.counts.primary() as f64);
+                out[3] = ratio(expanded, lowest as f64);
             }
         }
     }
@@ -176,15 +223,13 @@ fn ratio(now: f64, first: f64) -> f32 {
     if first > 0.0 { (now / first).min(4.0) as f32 } else { 0.0 }
 }
 
-fn features(state: &State) -> [f64; 4] {
-    let cost = state.cost.unwrap_or_default();
-    let known = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
-    [
-        known(cost.flops),
-        known(cost.transcendentals),
-        known(cost.bytes_accessed),
-        state.counts.operations as f64,
-    ]
+/// One of the costs, or the primary metric after the last of them.
+fn feature(state: &State, at: usize, costs: usize) -> f64 {
+    if at == costs {
+        return state.counts.primary() as f64;
+    }
+    let value = state.cost.as_ref().and_then(|cost| cost.get(at)).copied().unwrap_or_default();
+    if value.is_finite() { value.max(0.0) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -196,23 +241,20 @@ mod tests {
         let instructions = opcodes.iter().map(|count| u64::from(*count)).sum();
         State {
             id: Fingerprint(0),
-            counts: Counts {
-                instructions,
-                operations: instructions,
-                inlined: 2 * instructions,
-                computations: 1,
-            },
+            counts: Counts::new(&[instructions, instructions, 2 * instructions, 1]),
             opcodes,
-            cost: Some(Cost { flops, transcendentals: 0.0, bytes_accessed: f64::INFINITY }),
+            cost: Some(Cost::new(&[flops, 0.0, f64::INFINITY])),
         }
     }
 
     fn check(view: View, state_now: &State, expected: &[f32]) {
         let start = state(vec![4, 0, 12], 100.0);
-        let bounds = view.bounds(3, 10, 4);
+        let bounds = view.bounds(Shape { opcodes: 3, costs: 3, actions: 10, traj_limit: 4 });
+        let places = Places { size: Some(1), functions: Some(3), expanded: Some(2) };
         let mut out = vec![f32::NAN; bounds.length];
         let (taken, applied) = (&[7, 2], &[7, 2, 7]);
-        view.write(&Seen { start: &start, state: state_now, fewest: 4, taken, applied }, &mut out);
+        let seen = Seen { start: &start, state: state_now, lowest: 4, taken, applied, places };
+        view.write(&seen, &mut out);
         assert!(out.iter().all(|value| (bounds.low..=bounds.high).contains(value)), "{out:?}");
         for (value, expected) in out.iter().zip(expected) {
             assert!((value - expected).abs() < 1e-6, "{view:?}: {out:?}");

@@ -37,8 +37,12 @@ pub struct Walk {
     world: Arc<World>,
     benchmark: usize,
     state: Arc<State>,
+    /// Which start of the profile.
+    start: usize,
     /// The passes that changed something, each with the state before it.
     path: Vec<(PassId, Arc<State>)>,
+    /// How many of them led to the start.
+    started: usize,
     /// How many of them came before what counts.
     before: usize,
     /// The program, after the first `reached` passes of the path.
@@ -47,20 +51,32 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Begins at the start state of a benchmark.
+    /// Begins where the world's episodes begin.
     pub fn begin(world: &Arc<World>, benchmark: usize) -> Result<Walk, EnvError> {
-        Ok(Walk {
-            state: world.start_state(benchmark)?,
+        Walk::begin_at(world, benchmark, world.start())
+    }
+
+    /// Begins at a start of the profile. Its passes do not count as steps.
+    pub fn begin_at(world: &Arc<World>, benchmark: usize, start: usize) -> Result<Walk, EnvError> {
+        let mut walk = Walk {
+            state: world.emitted_state(benchmark)?,
             world: world.clone(),
             benchmark,
+            start,
             path: Vec::new(),
+            started: 0,
             before: 0,
             session: None,
             reached: 0,
-        })
+        };
+        for &pass in &*world.start_passes(benchmark, start)? {
+            walk.step(pass)?;
+        }
+        (walk.started, walk.before) = (walk.path.len(), walk.path.len());
+        Ok(walk)
     }
 
-    /// Begins after some passes, which do not count as steps.
+    /// Begins where the world's episodes begin, after some passes, which do not count as steps.
     pub fn begin_after(
         world: &Arc<World>,
         benchmark: usize,
@@ -84,14 +100,19 @@ impl Walk {
         self.benchmark
     }
 
+    /// Which start of the profile it began at.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
     /// What is known of the current state.
     pub fn state(&self) -> &Arc<State> {
         &self.state
     }
 
-    /// The passes that led here, without those that did nothing.
+    /// The passes that led here from the start, without those that did nothing.
     pub fn path(&self) -> impl ExactSizeIterator<Item = PassId> {
-        self.path.iter().map(|(pass, _)| *pass)
+        self.path[self.started.min(self.path.len())..].iter().map(|(pass, _)| *pass)
     }
 
     /// Those of them that count.
@@ -105,15 +126,15 @@ impl Walk {
     }
 
     /// The state before the first pass that counts.
-    pub fn start(&self) -> &Arc<State> {
+    pub fn first_state(&self) -> &Arc<State> {
         self.path.get(self.before).map_or(&self.state, |(_, before)| before)
     }
 
-    /// The fewest operations since then.
-    pub fn fewest(&self) -> u64 {
+    /// The lowest of the primary metric since then.
+    pub fn lowest(&self) -> u64 {
         let counted = self.path[self.before.min(self.path.len())..].iter();
-        let earlier = counted.map(|(_, before)| before.counts.operations);
-        earlier.fold(self.state.counts.operations, u64::min)
+        let earlier = counted.map(|(_, before)| before.counts.primary());
+        earlier.fold(self.state.counts.primary(), u64::min)
     }
 
     /// Has the compiler begin a pass, without waiting, for the [`Walk::step`] of the same that comes
@@ -239,11 +260,16 @@ impl Walk {
     /// Finds out anew where the path leads, after what was remembered of it proved wrong.
     fn walk_again(&mut self) -> Result<(), EnvError> {
         let passes: Vec<PassId> = self.path().collect();
-        let (first, rest) = passes.split_at(self.before.min(passes.len()));
-        *self = Walk::begin_after(&self.world, self.benchmark, first)?;
-        for &pass in rest {
-            self.step(pass)?;
+        let (first, rest) = passes.split_at((self.before - self.started).min(passes.len()));
+        let mut walk = Walk::begin_at(&self.world, self.benchmark, self.start)?;
+        for &pass in first {
+            walk.step(pass)?;
         }
+        walk.before = walk.path.len();
+        for &pass in rest {
+            walk.step(pass)?;
+        }
+        *self = walk;
         Ok(())
     }
 
@@ -293,7 +319,9 @@ impl Walk {
             world: self.world.clone(),
             benchmark: self.benchmark,
             state: self.state.clone(),
+            start: self.start,
             path: self.path.clone(),
+            started: self.started,
             before: self.before,
             session: None,
             reached: 0,
@@ -310,8 +338,9 @@ impl Walk {
         Ok(walk)
     }
 
-    /// Goes back to where the path had `length` passes.
+    /// Goes back to where the path from the start had `length` passes.
     pub fn go_back(&mut self, length: usize) {
+        let length = self.started + length;
         if length >= self.path.len() {
             return;
         }
@@ -329,7 +358,7 @@ impl Walk {
 
     /// The program as text.
     pub fn text(&mut self) -> Result<Vec<u8>, EnvError> {
-        Ok(self.session()?.print(Form::Text)?)
+        Ok(self.session()?.print(Form::TEXT)?)
     }
 }
 

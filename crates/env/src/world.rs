@@ -1,24 +1,23 @@
 //! What all environments of a process share.
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard},
+    collections::{HashSet, VecDeque},
+    sync::{Arc, Mutex},
 };
 
+use xla_gym_common::lock;
 use xla_gym_data::{Benchmark, Benchmarks, Skipped};
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, Session, Source,
-    protocol::{COUNTS_VERSION, Observation, Observe, PROTOCOL_VERSION, PassId},
+    protocol::{Observation, Observe, PROTOCOL_VERSION, PassId},
 };
-use xla_gym_score::{
-    Start, apply_all, default_passes, optional, own_option, run_default, start_session,
-};
+use xla_gym_profile::{Baseline, Figures, Profile, StartPasses, finish, start_session};
 use xla_gym_transitions::{Config as CacheConfig, State, Transitions};
 
 use crate::{
     benchmarks::{Program, hash},
     error::EnvError,
-    reward::Defaults,
+    view::{Places, Shape},
 };
 
 /// What to look at after each pass.
@@ -27,29 +26,34 @@ pub(crate) const LOOK: Observe = {
     all.and(Observe::COST).and(Observe::EXACT).and(Observe::VERDICT)
 };
 
-/// Loaded start states that are kept ready; each is two sleeping processes.
+/// Loaded programs that are kept ready; each is two sleeping processes.
 const BASES: usize = 32;
 
+/// How a program as it came is called among remembered starts.
+const EMITTED: &str = "emitted";
+
 /// How to make a [`World`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WorldConfig {
+    /// What to know of the compiler.
+    pub profile: Arc<dyn Profile>,
     /// How to run the compiler.
     pub engine: EngineConfig,
-    /// Where passes begin: at the program as emitted, or normalised.
-    pub start: Start,
-    /// Names of the passes that are actions. Empty: all that keep what the program computes and
-    /// belong before layout assignment.
+    /// Where passes begin if nobody says otherwise: a start of the profile, by name.
+    pub start: String,
+    /// Names of the passes that are actions. Empty: those that the compiler's worker proposes.
     pub passes: Vec<String>,
     /// What is remembered, and where.
     pub cache: CacheConfig,
 }
 
 impl WorldConfig {
-    /// XLA, from the program as emitted, with all passes, remembering in memory only.
-    pub fn xla() -> Result<WorldConfig, EnvError> {
+    /// A compiler, from the program as it came, with all passes, remembering in memory only.
+    pub fn new(profile: Arc<dyn Profile>) -> Result<WorldConfig, EnvError> {
         Ok(WorldConfig {
-            engine: EngineConfig::xla()?,
-            start: Start::Emitted,
+            engine: profile.engine_config()?,
+            start: profile.spec().starts[0].name.to_owned(),
+            profile,
             passes: Vec::new(),
             cache: CacheConfig::default(),
         })
@@ -59,7 +63,9 @@ impl WorldConfig {
 /// The engine, the benchmarks, the actions, and everything that is known of them.
 pub struct World {
     engine: Engine,
-    start: Start,
+    profile: Arc<dyn Profile>,
+    places: Places,
+    start: usize,
     actions: Vec<PassId>,
     /// For each pass, which action it is.
     by_pass: Vec<Option<usize>>,
@@ -76,7 +82,8 @@ impl World {
         config: WorldConfig,
         benchmarks: impl IntoIterator<Item = S>,
     ) -> Result<World, EnvError> {
-        World::with_programs(config, Benchmarks::find(benchmarks)?)
+        let files = config.profile.spec().files;
+        World::with_programs(config, Benchmarks::find_files(benchmarks, &files)?)
     }
 
     /// The same for programs that were found already.
@@ -84,13 +91,17 @@ impl World {
         if found.programs.is_empty() {
             return Err(EnvError::Config("a world needs at least one benchmark".to_owned()));
         }
+        let spec = config.profile.spec();
+        let start = spec.start(&config.start).ok_or_else(|| {
+            let known = spec.start_names().join(", ");
+            EnvError::Config(format!("{:?} is no start; there are {known}", config.start))
+        })?;
+        let starts = spec.starts.len();
         let engine = Engine::start(config.engine)?;
         let actions: Vec<PassId> = if config.passes.is_empty() {
-            let usable = |pass: &xla_gym_engine::protocol::Pass| {
-                !pass.after_layout && !pass.lossy && pass.kind != "faulty"
-            };
             let passes = engine.hello().passes.iter().enumerate();
-            passes.filter(|(_, pass)| usable(pass)).map(|(id, _)| PassId(id as u16)).collect()
+            let proposed = passes.filter(|(_, pass)| pass.is_default_action);
+            proposed.map(|(id, _)| PassId(id as u16)).collect()
         } else {
             engine.passes(config.passes.iter().map(String::as_str))?
         };
@@ -99,11 +110,14 @@ impl World {
             by_pass[usize::from(pass.0)].get_or_insert(action);
         }
         let transitions = Transitions::open(&config.cache, &identity(&engine))?;
+        let new = |benchmark| Program::new(benchmark, starts);
         Ok(World {
-            start: config.start,
+            profile: config.profile,
+            places: Places::new(engine.hello()),
+            start,
             actions,
             by_pass,
-            programs: found.programs.into_iter().map(Program::new).collect(),
+            programs: found.programs.into_iter().map(new).collect(),
             skipped: found.skipped,
             transitions,
             bases: Mutex::default(),
@@ -115,10 +129,15 @@ impl World {
     pub fn beside(&self, source: Source) -> Result<World, EnvError> {
         Ok(World {
             engine: self.engine.clone(),
+            profile: self.profile.clone(),
+            places: self.places,
             start: self.start,
             actions: self.actions.clone(),
             by_pass: self.by_pass.clone(),
-            programs: vec![Program::new(Benchmark::Memory(source))],
+            programs: vec![Program::new(
+                Benchmark::Memory(source),
+                self.profile.spec().starts.len(),
+            )],
             skipped: Vec::new(),
             transitions: Transitions::open(&CacheConfig::default(), &identity(&self.engine))?,
             bases: Mutex::default(),
@@ -128,6 +147,28 @@ impl World {
     /// The compiler.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// What is known of the compiler.
+    pub fn profile(&self) -> &Arc<dyn Profile> {
+        &self.profile
+    }
+
+    /// Where views find what they show.
+    pub fn places(&self) -> Places {
+        self.places
+    }
+
+    /// What the lengths of views depend on, for episodes of so many steps; `others` are actions that
+    /// are no passes.
+    pub fn shape(&self, others: usize, traj_limit: usize) -> Shape {
+        let hello = self.engine.hello();
+        Shape {
+            opcodes: hello.opcodes.len(),
+            costs: hello.costs.len(),
+            actions: self.actions.len() + others,
+            traj_limit,
+        }
     }
 
     /// The passes that are actions, in order.
@@ -152,9 +193,14 @@ impl World {
         self.actions.get(action).is_none_or(|pass| !passes[usize::from(pass.0)].lossy)
     }
 
-    /// Where episodes begin.
-    pub fn start(&self) -> Start {
+    /// Where episodes begin if nobody says otherwise: a position among the profile's starts.
+    pub fn start(&self) -> usize {
         self.start
+    }
+
+    /// The name of that.
+    pub fn start_name(&self) -> &'static str {
+        self.profile.spec().starts[self.start].name
     }
 
     /// How many benchmarks there are.
@@ -190,19 +236,19 @@ impl World {
     /// Instructions at the start, without loading the program where its manifest says so.
     pub fn size(&self, benchmark: usize) -> Result<u64, EnvError> {
         match &self.programs[benchmark].benchmark {
-            Benchmark::Graph(graph) => Ok(graph.counts.instructions),
-            _ => Ok(self.start_state(benchmark)?.counts.instructions),
+            Benchmark::Graph(graph) => Ok(graph.size()),
+            _ => Ok(self.places.size(&*self.emitted_state(benchmark)?)),
         }
     }
 
-    /// The state in which episodes on a benchmark begin.
-    pub fn start_state(&self, benchmark: usize) -> Result<Arc<State>, EnvError> {
+    /// A benchmark as it came, before the passes of any start.
+    pub fn emitted_state(&self, benchmark: usize) -> Result<Arc<State>, EnvError> {
         let program = &self.programs[benchmark];
-        if let Some(state) = program.start.get() {
+        if let Some(state) = program.emitted.get() {
             return Ok(state.clone());
         }
         let text = program.text_identity()?;
-        let known = self.transitions.start(text, self.start_name());
+        let known = self.transitions.start(text, EMITTED);
         let state = match known.and_then(|id| self.transitions.state(id)) {
             Some(state) => state,
             None => {
@@ -210,14 +256,14 @@ impl World {
                 let seen = lock(&base).observe(LOOK)?;
                 let state = Arc::new(state_of(&seen)?);
                 self.transitions.add_state(state.clone());
-                self.transitions.add_start(text, self.start_name(), state.id);
+                self.transitions.add_start(text, EMITTED, state.id);
                 state
             }
         };
-        Ok(program.start.get_or_init(|| state).clone())
+        Ok(program.emitted.get_or_init(|| state).clone())
     }
 
-    /// A session of its own in the start state.
+    /// A session of its own with a benchmark as it came.
     pub fn session(&self, benchmark: usize) -> Result<Session, EnvError> {
         let base = self.base(benchmark)?;
         let session = lock(&base).fork()?;
@@ -229,74 +275,65 @@ impl World {
         Ok(self.programs[benchmark].benchmark.source()?)
     }
 
-    /// What XLA itself makes of a benchmark.
-    pub fn defaults(&self, benchmark: usize) -> Result<Defaults, EnvError> {
+    /// What the compiler itself makes of a benchmark.
+    pub fn baseline(&self, benchmark: usize) -> Result<Baseline, EnvError> {
         let program = &self.programs[benchmark];
-        if let Some(known) = program.defaults.get() {
+        if let Some(known) = program.baseline.get() {
             return Ok(*known);
         }
-        let defaults = match (program.benchmark.baseline(), self.start) {
-            (Some(baseline), Start::Emitted) => Defaults {
-                initial: baseline.initial,
-                optimised: baseline.optimised,
-                legal_initial: baseline.legal_initial,
-                kernels_initial: baseline.kernels_without_optional,
-                legal: baseline.legal_default,
-                kernels: baseline.kernels,
-            },
-            _ => self.measure_defaults(benchmark)?,
+        // A manifest speaks of the program as it came.
+        let told = program.benchmark.baseline().filter(|_| self.start == 0);
+        let baseline = match told.and_then(|told| self.profile.known_baseline(&told.0)) {
+            Some(baseline) => baseline,
+            None => {
+                let mut emitted = self.session(benchmark)?;
+                let mut start = start_session(&*self.profile, &mut emitted, self.start)?;
+                Baseline::measure(&*self.profile, &mut emitted, &mut start)?
+            }
         };
-        Ok(*program.defaults.get_or_init(|| defaults))
+        Ok(*program.baseline.get_or_init(|| baseline))
     }
 
-    fn measure_defaults(&self, benchmark: usize) -> Result<Defaults, EnvError> {
-        // XLA's own run is always that on the program as emitted.
-        let mut emitted = self.engine.load(&self.programs[benchmark].benchmark.source()?)?;
-        let default = run_default(&mut emitted, &[])?;
-        let passes = default_passes(&emitted, &default)?;
-        let mut session = self.session(benchmark)?;
-        apply_all(&mut session, &passes)?;
-        let seen = session.observe(Observe::COUNTS)?;
-        let bare = run_default(&mut emitted, &optional())?;
-        Ok(Defaults {
-            legal_initial: bare.middle.operations,
-            kernels_initial: bare.end.operations,
-            initial: self.start_state(benchmark)?.counts.operations,
-            optimised: seen.counts.unwrap_or_default().operations,
-            legal: default.middle.operations,
-            kernels: default.end.operations,
-        })
+    /// What comes of a state by what follows passes that take the place of the compiler's own. Its
+    /// primary metric at the end of the order is given, since the state knows it.
+    pub fn finish_instead(
+        &self,
+        session: &mut Session,
+        primary: u64,
+    ) -> Result<Figures, EngineError> {
+        let spec = self.profile.spec();
+        Ok(finish(session, &spec.instead)?.figures(spec, primary))
     }
 
-    /// What XLA's pipeline without its optional passes makes of a state: operations before layout
-    /// assignment, and kernels.
-    pub fn replaced(&self, session: &mut Session) -> Result<(u64, u64), EngineError> {
-        let run = run_default(session, &optional())?;
-        Ok((run.middle.operations, run.end.operations))
+    /// Orders that did well on other programs, the best first. Those that this version of the compiler
+    /// does not know are left out.
+    pub fn first_orders(&self, benchmark: usize) -> Result<Vec<Vec<PassId>>, EnvError> {
+        let state = self.emitted_state(benchmark)?;
+        let named = self.engine.name_opcodes(state.opcodes.clone());
+        let opcodes: HashSet<String> = named.map(|(name, _)| name).collect();
+        let orders = self.profile.first_orders(&|name| opcodes.contains(name));
+        let known = |order: &Vec<String>| self.engine.passes(order.iter().map(String::as_str)).ok();
+        Ok(orders.iter().filter_map(known).collect())
     }
 
-    /// The passes by which XLA's pipeline, without its optional passes, makes the start state of a
-    /// benchmark legal. What they add can be tidied up only by passes that come after them.
-    pub fn legalising(&self, benchmark: usize) -> Result<Arc<[PassId]>, EnvError> {
-        let program = &self.programs[benchmark];
-        if let Some(known) = program.legalising.get() {
-            return Ok(known.clone());
+    /// The passes that lead from a benchmark as it came to a start of the profile.
+    pub fn start_passes(&self, benchmark: usize, start: usize) -> Result<Arc<[PassId]>, EnvError> {
+        let known = &self.programs[benchmark].starts[start];
+        if let Some(passes) = known.get() {
+            return Ok(passes.clone());
         }
-        let run = run_default(&mut self.session(benchmark)?, &optional())?;
-        let changed = run.passes[..run.passes_before_layout].iter().filter(|pass| pass.changed);
-        let passes =
-            changed.filter_map(|pass| self.engine.pass(own_option(&pass.pass)).ok()).collect();
-        Ok(program.legalising.get_or_init(|| passes).clone())
+        let spec = self.profile.spec();
+        let passes: Arc<[PassId]> = match &spec.starts[start].passes {
+            StartPasses::Fixed(names) => self.engine.passes(names.iter().copied())?.into(),
+            StartPasses::AsPipeline => {
+                let mut emitted = self.session(benchmark)?;
+                finish(&mut emitted, &spec.instead)?.preparation(&*self.profile, &emitted).into()
+            }
+        };
+        Ok(known.get_or_init(|| passes).clone())
     }
 
-    fn start_name(&self) -> &'static str {
-        match self.start {
-            Start::Emitted => "emitted",
-            Start::Normalised => "normalised",
-        }
-    }
-
-    /// The loaded start state, which is only ever forked and looked at.
+    /// The loaded program, which is only ever forked and looked at.
     fn base(&self, benchmark: usize) -> Result<Arc<Mutex<Session>>, EnvError> {
         let find = |bases: &mut VecDeque<(usize, Arc<Mutex<Session>>)>| {
             let position = bases.iter().position(|(other, _)| *other == benchmark)?;
@@ -309,11 +346,7 @@ impl World {
             return Ok(base);
         }
         // Not under the lock: loading may take a second. Two may load the same; one is kept.
-        let mut loaded = self.engine.load(&self.programs[benchmark].benchmark.source()?)?;
-        let session = match self.start {
-            Start::Emitted => loaded,
-            Start::Normalised => start_session(&mut loaded, Start::Normalised)?,
-        };
+        let session = self.engine.load(&self.programs[benchmark].benchmark.source()?)?;
         let mut bases = lock(&self.bases);
         if let Some(base) = find(&mut bases) {
             return Ok(base);
@@ -332,7 +365,8 @@ fn identity(engine: &Engine) -> String {
     let passes: Vec<&str> = engine.hello().passes.iter().map(|pass| &*pass.name).collect();
     let opcodes = engine.hello().opcodes.join(",");
     let table = hash(format!("{}\n{opcodes}", passes.join(",")).as_bytes());
-    format!("{} protocol {PROTOCOL_VERSION} counts {COUNTS_VERSION} passes {table}", engine.name())
+    let counting = engine.hello().counting;
+    format!("{} protocol {PROTOCOL_VERSION} counts {counting} passes {table}", engine.name())
 }
 
 pub(crate) fn state_of(seen: &Observation) -> Result<State, EngineError> {
@@ -343,8 +377,4 @@ pub(crate) fn state_of(seen: &Observation) -> Result<State, EngineError> {
         opcodes: seen.opcodes.clone().ok_or_else(missing)?,
         cost: seen.cost.as_ref().and_then(|cost| cost.as_ref().ok()).copied(),
     })
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -47,6 +47,20 @@ const BUFFER: usize = 64 * 1024;
 /// What was written reaches the system when [`flush`](Events::flush) is called, when enough has
 /// gathered, and when the writer is dropped. A file whose last record is torn can still be read
 /// up to that record.
+///
+/// ```
+/// # let scratch = tempfile::tempdir()?;
+/// use xla_gym_events::Events;
+///
+/// let mut events = Events::create(scratch.path())?;
+/// for (step, loss) in [(1, 0.7), (2, 0.4)] {
+///     events.scalar("train/loss", step, loss)?;
+/// }
+/// events.histogram("lengths of orders", 2, &[12.0, 14.0, 14.0])?;
+/// events.flush()?;
+/// assert!(std::fs::metadata(events.path())?.len() > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Events {
     path: PathBuf,

@@ -4,12 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use xla_gym_data::{Benchmarks, Library, Side};
-use xla_gym_engine::{EngineConfig, protocol::PassId};
-use xla_gym_env::{Defaults, Start, Walk, World, WorldConfig};
-use xla_gym_optimize::{Coreset, Covering};
+use xla_gym_engine::protocol::PassId;
+use xla_gym_env::{Walk, World};
+use xla_gym_profile::Baseline;
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
-use xla_gym_score::NORMALISING;
 use xla_gym_search::{Budget, Goal, Method, Search, minimise, search};
+use xla_gym_xla_profile::{Coreset, Covering, NORMALIZING};
 
 use crate::graphs;
 
@@ -52,35 +52,31 @@ pub fn run(args: Args) -> Result<()> {
         .manifest()
         .graphs
         .iter()
-        .filter(|graph| graph.counts.instructions <= args.up_to && graph.default.is_ok())
+        .filter(|graph| graph.size() <= args.up_to && graph.default.is_ok())
         .filter(|graph| graph.splits.values().all(|side| *side == Side::Train))
         .map(|graph| graph.id.clone())
         .step_by(args.every.max(1))
         .collect();
-    let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        start: Start::Emitted,
-        ..WorldConfig::xla()?
-    };
-    let world = Arc::new(World::with_programs(config, Benchmarks::find(&training)?)?);
+    let found = Benchmarks::find(&training)?;
+    let world = Arc::new(World::with_programs(graphs::world("emitted")?, found)?);
 
     let prover = Prover::new(Options::default());
     let bar = graphs::progress(world.len() as u64, "graphs searched");
     let mut orders: Vec<(Vec<PassId>, usize)> = Vec::new();
-    let mut defaults: Vec<Defaults> = Vec::new();
+    let mut baselines: Vec<Baseline> = Vec::new();
     for graph in 0..world.len() {
-        let default = world.defaults(graph)?;
+        let baseline = world.baseline(graph)?;
         // From the program as emitted, and from its normal form.
-        let normalising = world.engine().passes(NORMALISING.iter().copied())?;
-        for prefix in [Vec::new(), normalising] {
+        let normalizing = world.engine().passes(NORMALIZING.iter().copied())?;
+        for prefix in [Vec::new(), normalizing] {
             let (order, operations) = best_order(&world, graph, prefix, &args)
                 .with_context(|| world.benchmark_name(graph).to_owned())?;
             bar.suspend(|| {
                 println!(
                     "{}: {} → default {}, found {operations} by {} passes",
                     world.benchmark_name(graph),
-                    default.initial,
-                    default.optimised,
+                    baseline.initial.primary(),
+                    baseline.default.primary(),
                     order.len()
                 );
             });
@@ -99,7 +95,7 @@ pub fn run(args: Args) -> Result<()> {
             }
         }
         prover.forget(graph);
-        defaults.push(default);
+        baselines.push(baseline);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -107,14 +103,14 @@ pub fn run(args: Args) -> Result<()> {
     let bar = graphs::progress(world.len() as u64, "graphs compared");
     // By graph, by order: the logarithm of the order ratio.
     let mut ratios: Vec<Vec<f64>> = Vec::new();
-    for (graph, default) in defaults.iter().enumerate() {
+    for (graph, baseline) in baselines.iter().enumerate() {
         let mut of_graph = Vec::new();
         for (order, _) in &orders {
             let mut walk = Walk::begin(&world, graph)?;
             for &pass in order {
                 walk.step(pass)?;
             }
-            of_graph.push(log_ratio(default, walk.state().counts.operations));
+            of_graph.push(log_ratio(baseline, walk.state().counts.primary()));
         }
         ratios.push(of_graph);
         bar.inc(1);
@@ -172,18 +168,19 @@ fn best_order(
     };
     let found = search(&task, &*Method::Evolve.optimizer(), &|_, _| {})?;
     let best = &found.candidates[0];
-    let operations = best.state.counts.operations;
-    let good = |walk: &mut Walk| Ok(walk.state().counts.operations <= operations);
+    let operations = best.state.counts.primary();
+    let good = |walk: &mut Walk| Ok(walk.state().counts.primary() <= operations);
     Ok((minimise(world, graph, &best.passes, good, || false)?, operations))
 }
 
 /// Zero where XLA's own order removes nothing, so that the ratio means nothing.
-fn log_ratio(default: &Defaults, operations: u64) -> f64 {
-    let reduction = |end: u64| default.initial as f64 - end as f64;
-    if reduction(default.optimised) <= 0.0 {
+fn log_ratio(baseline: &Baseline, operations: u64) -> f64 {
+    let reduction = |end: f64| baseline.initial.primary() - end;
+    let default = reduction(baseline.default.primary());
+    if default <= 0.0 {
         return 0.0;
     }
-    (reduction(operations) / reduction(default.optimised)).max(1e-3).ln()
+    (reduction(operations as f64) / default).max(1e-3).ln()
 }
 
 /// Picks orders one by one, each time the one that helps most; with the geometric mean so far.

@@ -14,13 +14,14 @@ use anyhow::{Result, anyhow};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_engine::{
-    Engine, EngineError, PassFailure, Session, on_all_cores,
-    protocol::{Observe, PassId},
+    Engine, EngineError, PassFailure, Session,
+    protocol::{Finish, Observe, PassId},
 };
 use xla_gym_oracle::{Options, Reference, Report, Verdict};
 use xla_gym_proof::first_wrong;
-use xla_gym_score::{Start, start_session};
+use xla_gym_xla_profile::{INSTRUCTIONS, NORMALIZED};
 
 use crate::graphs;
 
@@ -46,8 +47,8 @@ pub struct Args {
     check_up_to: u64,
 
     /// Start from the normal form.
-    #[arg(long)]
-    normalise: bool,
+    #[arg(long, alias = "normalise")]
+    normalize: bool,
 
     /// Seed of everything.
     #[arg(long, default_value_t = 0)]
@@ -108,12 +109,12 @@ struct Start_ {
 pub fn run(args: Args) -> Result<()> {
     let engine = graphs::engine(args.pass_limit)?;
     let graphs = graphs::all()?;
-    let start = if args.normalise { Start::Normalised } else { Start::Emitted };
+    let start = if args.normalize { NORMALIZED } else { "emitted" };
     let starts = graphs
         .iter()
         .map(|(_, file)| {
             let mut session = engine.load_file(file)?;
-            let session = start_session(&mut session, start)?;
+            let session = graphs::start_session(&mut session, start)?;
             Ok(Mutex::new(Start_ { session, reference: None }))
         })
         .collect::<Result<_>>()?;
@@ -182,7 +183,8 @@ impl Lab {
         match final_state.verdict {
             Some(Ok(())) => {
                 seen.final_states_verified = 1;
-                let size = final_state.counts.unwrap_or_default().instructions;
+                let missing = || anyhow!("the worker gave no counts");
+                let size = final_state.counts.ok_or_else(missing)?[INSTRUCTIONS];
                 if size <= self.args.check_up_to
                     && self.checks_begun.load(Ordering::Relaxed) < self.args.checks
                 {
@@ -249,10 +251,10 @@ impl Lab {
         let mut start = self.starts[graph].lock().expect("no thread panics");
         if start.reference.is_none() {
             let options = Options { trials: 2, seed: self.args.seed, ..Options::default() };
-            start.reference = Some(xla_gym_score::reference(&mut start.session, options)?);
+            start.reference = Some(graphs::reference(&mut start.session, options)?);
         }
         let reference = start.reference.as_ref().ok_or_else(|| anyhow!("no reference"))?;
-        Ok(reference.compare(session, &[])?)
+        Ok(reference.compare(session, &Finish::default())?)
     }
 }
 

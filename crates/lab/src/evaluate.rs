@@ -2,24 +2,24 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    fs::File,
-    io::Write,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, on_all_cores};
-use xla_gym_env::{Start, World, WorldConfig};
-use xla_gym_optimize::{Figure, Judge, Objective, Task, optimize};
+use xla_gym_env::World;
+use xla_gym_optimize::{Judge, Objective, Task, optimize};
 use xla_gym_oracle::Verdict;
-use xla_gym_score::Ratio;
+use xla_gym_profile::{Figures, Ratio};
+use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::{Budget, Method};
+use xla_gym_xla_profile::{KERNELS, NORMALIZED};
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// What `optimize` is worth: order ratio, legal ratio and kernels on many graphs, methods side by
 /// side at equal budgets.
@@ -59,8 +59,8 @@ pub struct Args {
     objectives: Vec<String>,
 
     /// Start from a normal form of the programs.
-    #[arg(long)]
-    normalise: bool,
+    #[arg(long, alias = "normalise")]
+    normalize: bool,
 
     /// Seeds.
     #[arg(long, value_delimiter = ',', default_value = "0")]
@@ -113,14 +113,14 @@ impl Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let mut rows = read_rows(&args.output)?;
+    let mut rows = rows::read_if_any(&args.output)?;
     if args.only_table {
         print(&rows);
         return Ok(());
     }
     let mut programs = Benchmarks::find(&args.benchmarks)?.programs;
     programs.retain(|program| match program {
-        Benchmark::Graph(graph) => graph.counts.instructions <= args.up_to,
+        Benchmark::Graph(graph) => graph.size() <= args.up_to,
         _ => true,
     });
     let mut seen = HashSet::new();
@@ -128,24 +128,20 @@ pub fn run(args: Args) -> Result<()> {
     let mut programs: Vec<Benchmark> = programs.into_iter().step_by(args.every.max(1)).collect();
     // By size, but every fourth first: if time is short, what was done is of all sizes.
     programs.sort_by_key(|program| match program {
-        Benchmark::Graph(graph) => graph.counts.instructions,
+        Benchmark::Graph(graph) => graph.size(),
         _ => 0,
     });
     let programs: Vec<Benchmark> =
         (0..4).flat_map(|first| programs.iter().skip(first).step_by(4).cloned()).collect();
     let done: HashSet<_> = rows.iter().map(Row::key).collect();
-    let file = File::options().create(true).append(true).open(&args.output)?;
-    let file = Mutex::new(file);
+    let file = Appender::open(&args.output)?;
     let begin = Instant::now();
     let late = || args.minutes.is_some_and(|m| begin.elapsed().as_secs_f64() > m * 60.0);
     let bar = graphs::progress(programs.len() as u64, "graphs");
     on_all_cores(programs.len(), |index| {
         if !late() {
-            let found = evaluate(&programs[index], &args, &done, &|row| {
-                let line = serde_json::to_string(row)? + "\n";
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                Ok(file.write_all(line.as_bytes())?)
-            });
+            let write = |row: &Row| Ok(file.add(row)?);
+            let found = evaluate(&programs[index], &args, &done, &write);
             // One graph that cannot be done does not end the others.
             if let Err(error) = found {
                 bar.suspend(|| eprintln!("{}: {error:#}", programs[index].name()));
@@ -155,7 +151,7 @@ pub fn run(args: Args) -> Result<()> {
         Ok::<(), anyhow::Error>(())
     })?;
     bar.finish_and_clear();
-    rows = read_rows(&args.output)?;
+    rows = rows::read_if_any(&args.output)?;
     print(&rows);
     Ok(())
 }
@@ -182,13 +178,9 @@ fn evaluate(
     if tasks.is_empty() {
         return Ok(());
     }
-    let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        start: if args.normalise { Start::Normalised } else { Start::Emitted },
-        ..WorldConfig::xla()?
-    };
+    let start = if args.normalize { NORMALIZED } else { "emitted" };
     let found = Benchmarks { programs: vec![program.clone()], skipped: Vec::new() };
-    let judge = Judge::new(&Arc::new(World::with_programs(config, found)?), 0)?;
+    let judge = Judge::new(&Arc::new(World::with_programs(graphs::world(start)?, found)?), 0)?;
     let splits = program.test_splits();
     for (graph, method, objective, budget, seed) in tasks {
         let (coreset, name) = match method.strip_prefix("coreset+") {
@@ -197,21 +189,27 @@ fn evaluate(
         };
         let by_name = Method::ALL.into_iter().find(|other| other.name() == name);
         let task = Task {
-            objective: objective.parse::<Objective>()?,
+            objective: Objective::parse(&objective, judge.spec())?,
             method: by_name.ok_or_else(|| anyhow!("there is no method {name:?}"))?,
             budget: Budget::passes(budget),
             seed,
             coreset,
             // Shorter orders are no better here.
             shortening: Duration::ZERO,
-            ..Task::default()
+            ..Task::usual(judge.spec())
         };
-        if task.objective.figures().any(Figure::is_time) {
+        if task.objective.needs_clock() {
             bail!("times are measured by `xla-gym-lab speed`");
         }
         let begin = Instant::now();
         let answer = optimize(&judge, &task, &())?;
         let evidence = &answer.recipe.evidence;
+        let ratio = |stage: &str| {
+            let found =
+                evidence.stage(stage).with_context(|| format!("nothing is said of {stage}"))?;
+            anyhow::Ok(found.ratio)
+        };
+        let kernels = |figures: &Figures| figures.get(KERNELS).unwrap_or_default() as u64;
         let outputs = evidence.outputs.as_ref().map(|report| match &report.verdict {
             Verdict::Equal => "equal".to_owned(),
             Verdict::NotComparable { .. } => "not-comparable".to_owned(),
@@ -224,10 +222,10 @@ fn evaluate(
             objective,
             budget,
             seed,
-            order: evidence.order,
-            legal: evidence.legal,
-            kernels_default: answer.default.kernels,
-            kernels: answer.figures.kernels,
+            order: ratio("order")?,
+            legal: ratio("legal")?,
+            kernels_default: kernels(&answer.default),
+            kernels: kernels(&answer.figures),
             better: !answer.plan.is_default,
             outputs,
             worst_difference: evidence.outputs.as_ref().map_or(0.0, |report| report.worst),

@@ -1,24 +1,19 @@
 //! Every graph beside what XLA's own pipeline makes of it: the oracle must call them equal.
 
-use std::{
-    collections::HashSet,
-    fs::File,
-    io::Write,
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashSet, path::PathBuf, time::Instant};
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Benchmark, Benchmarks};
 use xla_gym_engine::{
-    Engine, Session, Source, on_all_cores,
-    protocol::{Form, Observe, PipelineOptions, Signature},
+    Engine, Session, Source,
+    protocol::{Finish, Form, Observe, PipelineOptions, Signature},
 };
 use xla_gym_oracle::{Options, ReferenceKind};
+use xla_gym_rows::{self as rows, Appender};
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// Every graph beside what XLA's own pipeline makes of it, before layouts are chosen: how often the
 /// oracle raises a false alarm, what it cannot compare and why, and what it costs.
@@ -76,20 +71,20 @@ pub fn run(args: Args) -> Result<()> {
     let engine = graphs::engine(30)?;
     let mut programs = Benchmarks::find(&args.benchmarks)?.programs;
     let size = |program: &Benchmark| match program {
-        Benchmark::Graph(graph) => graph.counts.instructions,
+        Benchmark::Graph(graph) => graph.size(),
         _ => 0,
     };
     let mut seen = HashSet::new();
     programs.retain(|program| size(program) <= args.up_to && seen.insert(program.name()));
     programs.sort_by_key(size);
     let done: HashSet<String> =
-        read_rows::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
+        rows::read_if_any::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
     let programs: Vec<Benchmark> = programs
         .into_iter()
         .step_by(args.every.max(1))
         .filter(|program| !done.contains(&program.name()))
         .collect();
-    let file = Mutex::new(File::options().create(true).append(true).open(&args.output)?);
+    let file = Appender::open(&args.output)?;
     let bar = graphs::progress(programs.len() as u64, "graphs");
     on_all_cores(programs.len(), |index| {
         let program = &programs[index];
@@ -109,13 +104,12 @@ pub fn run(args: Args) -> Result<()> {
             reference_seconds: 0.0,
             compare_seconds: 0.0,
         });
-        let line = serde_json::to_string(&row)? + "\n";
-        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
+        file.add(&row)?;
         bar.inc(1);
         anyhow::Ok(())
     })?;
     bar.finish_and_clear();
-    print(&read_rows(&args.output)?);
+    print(&rows::read_if_any(&args.output)?);
     Ok(())
 }
 
@@ -124,17 +118,17 @@ fn compare(engine: &Engine, program: &Benchmark, size: u64, args: &Args) -> Resu
     let (trials, seed, reference) = (args.trials, args.seed, args.reference);
     let options = Options { trials, seed, reference, ..Options::default() };
     let begin = Instant::now();
-    let reference = xla_gym_score::reference(&mut original, options)?;
+    let reference = graphs::reference(&mut original, options)?;
     let reference_seconds = begin.elapsed().as_secs_f64();
-    let mut optimised = after_pipeline(engine, &mut original)?;
+    let mut optimized = after_pipeline(engine, &mut original)?;
     // The pipeline splits sharded programs, and a part takes other inputs than the whole.
-    if optimised.signature()?.inputs.len() != original.signature()?.inputs.len()
-        || !same_shapes(&optimised.signature()?, &original.signature()?)
+    if optimized.signature()?.inputs.len() != original.signature()?.inputs.len()
+        || !same_shapes(&optimized.signature()?, &original.signature()?)
     {
-        optimised = original.fork()?;
+        optimized = original.fork()?;
     }
     let begin = Instant::now();
-    let report = reference.compare(&mut optimised, &[])?;
+    let report = reference.compare(&mut optimized, &Finish::default())?;
     let share = |part: u64| part as f64 / report.compared.elements.max(1) as f64;
     let summary = report.summary();
     let (outcome, why) = match summary.split_once(": ") {
@@ -166,11 +160,12 @@ fn same_shapes(a: &Signature, b: &Signature) -> bool {
 
 /// What XLA's own pipeline makes of a program, before it chooses layouts.
 fn after_pipeline(engine: &Engine, session: &mut Session) -> Result<Session> {
-    let options = PipelineOptions { middle: true, keep: true, ..PipelineOptions::default() };
+    let options = PipelineOptions { stages: true, keep: true, ..PipelineOptions::default() };
     let mut scratch = session.scratch()?;
     let report = scratch.pipeline(&options, Observe::NOTHING)?;
-    let middle = report.middle_program.ok_or_else(|| anyhow!("the pipeline has no middle"))?;
-    let bytes = scratch.print(middle, Form::Binary)?;
+    let middle = report.stages[graphs::MIDDLE].as_ref().and_then(|stage| stage.program);
+    let middle = middle.ok_or_else(|| anyhow!("the pipeline has no middle"))?;
+    let bytes = scratch.print(middle, Form::BINARY)?;
     Ok(engine.load(&Source::from_bytes("after the pipeline", bytes)?)?)
 }
 

@@ -3,8 +3,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{Read, Write},
+    fs,
+    io::Read,
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Command, Stdio},
@@ -16,9 +16,10 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xla_gym_data::Benchmarks;
+use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Predictions;
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// How often memory is looked at.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -76,21 +77,21 @@ struct Row {
 
 pub fn run(args: Args) -> Result<()> {
     if !args.only_table {
-        let done = read_rows::<Row>(&args.output)?;
+        let done = rows::read_if_any::<Row>(&args.output)?;
         let same = |row: &Row| row.objective == args.objective && row.asked == args.seconds;
         let mut programs: Vec<String> =
             Benchmarks::find(&args.benchmarks)?.programs.iter().map(|one| one.name()).collect();
         programs.retain(|name| !done.iter().any(|row| same(row) && row.program == *name));
-        let mut file = File::options().create(true).append(true).open(&args.output)?;
+        let file = Appender::open(&args.output)?;
         let bar = graphs::progress(programs.len() as u64, "programs");
         for program in programs {
             let row = optimize(&program, &args)?;
-            file.write_all((serde_json::to_string(&row)? + "\n").as_bytes())?;
+            file.add(&row)?;
             bar.inc(1);
         }
         bar.finish_and_clear();
     }
-    print(&read_rows(&args.output)?);
+    print(&rows::read_if_any(&args.output)?);
     Ok(())
 }
 

@@ -2,15 +2,24 @@
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use xla_gym_engine::{
-    Engine, EngineConfig, Session,
-    protocol::{Fingerprint, Limits, Observe, PassId, PipelineOptions},
+    Engine, EngineConfig, EngineError, Session,
+    protocol::{Counts, Fingerprint, Finish, Limits, Observe, Pass, PassId, PipelineOptions},
 };
+use xla_gym_env::WorldConfig;
+use xla_gym_oracle::{Options, Reference};
+use xla_gym_profile::{Finished, Profile};
+use xla_gym_xla_profile::{Xla, engine_config, optional};
+
+/// Positions of the stages of XLA's pipeline: before layout assignment, and at the end.
+pub const MIDDLE: usize = 0;
+pub const END: usize = 1;
 
 /// The folder of test graphs in this repository.
 pub fn folder() -> PathBuf {
@@ -32,29 +41,64 @@ pub fn all() -> Result<Vec<(String, PathBuf)>> {
 
 /// XLA, with nothing remembered from earlier runs and a limit that suits an experiment.
 pub fn engine(pass_seconds: u64) -> Result<Engine> {
-    let config = EngineConfig {
-        quarantine: None,
-        limits: Limits {
-            pass_millis: pass_seconds * 1000,
-            request_millis: 120_000,
-            memory_bytes: 6 << 30,
-        },
-        ..EngineConfig::xla()?
-    };
-    Ok(Engine::start(config)?)
+    let limits =
+        Limits { pass_millis: pass_seconds * 1000, request_millis: 120_000, memory_bytes: 6 << 30 };
+    Ok(Engine::start(EngineConfig { limits, ..fresh()? })?)
+}
+
+/// How to run XLA with nothing remembered from earlier runs.
+pub fn fresh() -> Result<EngineConfig> {
+    Ok(EngineConfig { quarantine: None, ..engine_config()? })
+}
+
+/// A world of such an XLA, whose episodes begin at a start of its profile.
+pub fn world(start: &str) -> Result<WorldConfig> {
+    let config = WorldConfig::new(Arc::new(Xla::default()))?;
+    Ok(WorldConfig { engine: fresh()?, start: start.to_owned(), ..config })
+}
+
+/// A session of its own at a start of XLA's profile.
+pub fn start_session(session: &mut Session, start: &str) -> Result<Session> {
+    let xla = Xla::default();
+    let start = xla.spec().start(start).with_context(|| format!("there is no start {start}"))?;
+    Ok(xla_gym_profile::start_session(&xla, session, start)?)
+}
+
+/// XLA's pipeline without its optional passes.
+pub fn without_optional() -> Finish {
+    without(&optional())
+}
+
+/// XLA's pipeline without some passes.
+pub fn without(passes: &[String]) -> Finish {
+    Finish { disabled: passes.to_vec(), ..Finish::default() }
+}
+
+/// XLA's own optimization passes, from the recording of its own run on the program.
+pub fn own_order(session: &Session, default: &Finished) -> Result<Vec<PassId>, EngineError> {
+    default.own_order(&Xla::default(), session)
+}
+
+/// What results are compared with.
+pub fn reference(session: &mut Session, options: Options) -> Result<Reference, EngineError> {
+    xla_gym_profile::reference(&Xla::default(), session, options)
+}
+
+/// What the worker counts of the current program.
+pub fn counts(session: &mut Session) -> Result<Counts, EngineError> {
+    let missing = || EngineError::Internal("the worker gave no counts".to_owned());
+    session.observe(Observe::COUNTS)?.counts.ok_or_else(missing)
 }
 
 /// The passes that make sense before layout assignment.
 pub fn usable_passes(engine: &Engine) -> Vec<PassId> {
     let passes = engine.hello().passes.iter().enumerate();
-    passes.filter(|(_, pass)| !pass.after_layout).map(|(id, _)| PassId(id as u16)).collect()
+    passes.filter(|(_, pass)| is_usable(pass)).map(|(id, _)| PassId(id as u16)).collect()
 }
 
-/// Those of some passes that keep what programs compute.
-pub fn lossless(names: &[String]) -> Result<Vec<String>> {
-    let engine = engine(20)?;
-    let lossy = |name: &String| engine.hello().passes.iter().any(|p| p.lossy && p.name == **name);
-    Ok(names.iter().filter(|name| !lossy(name)).cloned().collect())
+/// Whether a pass makes sense before layout assignment.
+pub fn is_usable(pass: &Pass) -> bool {
+    pass.is_default_action || pass.lossy
 }
 
 /// A bar with rate and time left.
@@ -74,8 +118,8 @@ pub fn median(values: &mut [f64]) -> f64 {
 }
 
 /// What XLA's own pipeline makes of a program, if it makes something.
-pub fn optimised(session: &mut Session) -> Option<Fingerprint> {
+pub fn optimized(session: &mut Session) -> Option<Fingerprint> {
     let mut scratch = session.scratch().ok()?;
     let report = scratch.pipeline(&PipelineOptions::default(), Observe::FINGERPRINT).ok()?;
-    report.end?.fingerprint
+    report.end()?.observation.fingerprint
 }

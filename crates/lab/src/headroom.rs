@@ -2,22 +2,24 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Graph, Library, Side, Split};
 use xla_gym_engine::{
-    Engine, Session, on_all_cores,
+    Engine, Session,
     protocol::{Observe, PassId},
 };
-use xla_gym_score::{OPTIONAL, Start, apply_all, default_passes, run_default, start_session};
+use xla_gym_profile::{Finish, apply_all, finish};
+use xla_gym_xla_profile::NORMALIZED;
 
-use crate::graphs::{self, median};
+use crate::graphs::{self, END, MIDDLE, median};
 
 /// What there is to win: the best of some random pass orders on a sample of graphs.
 ///
-/// Starts are normalised, so that random orders rarely crash. The order ratio's default is
+/// Starts are normalized, so that random orders rarely crash. The order ratio's default is
 /// replayed from the same start. The best order by operations is then sent through the pipeline
 /// for the legal ratio and the kernels.
 #[derive(clap::Args)]
@@ -88,20 +90,20 @@ fn sample<'a>(library: &'a Library, args: &Args) -> Vec<&'a Graph> {
         .graphs
         .iter()
         .filter(|graph| graph.splits.values().any(|side| *side == Side::Test))
-        .filter(|graph| graph.counts.instructions <= args.up_to && graph.default.is_ok())
+        .filter(|graph| graph.size() <= args.up_to && graph.default.is_ok())
         .collect();
-    graphs.sort_by_key(|graph| (&graph.super_family, graph.counts.instructions));
+    graphs.sort_by_key(|graph| (&graph.super_family, graph.size()));
     let count = args.graphs.min(graphs.len());
     (0..count).map(|i| graphs[i * graphs.len() / count]).collect()
 }
 
 fn measure(engine: &Engine, library: &Library, graph: &Graph, args: &Args) -> Result<Row> {
     let mut session = engine.load(&library.source(graph)?)?;
-    let default = run_default(&mut session, &[])?;
-    let mut start = start_session(&mut session, Start::Normalised)?;
+    let default = finish(&mut session, &Finish::default())?;
+    let mut start = graphs::start_session(&mut session, NORMALIZED)?;
     let mut by_default = start.fork()?;
-    apply_all(&mut by_default, &default_passes(&session, &default)?)?;
-    let initial = operations(&mut start)?;
+    apply_all(&mut by_default, &graphs::own_order(&session, &default)?)?;
+    let initial = graphs::counts(&mut start)?.primary();
     let ratio = |initial: u64, default: u64, result: u64| {
         (initial > default)
             .then(|| (initial as f64 - result as f64) / (initial as f64 - default as f64))
@@ -124,34 +126,34 @@ fn measure(engine: &Engine, library: &Library, graph: &Graph, args: &Args) -> Re
         apply_all(&mut own, &order)?;
         let seen = own.observe(Observe::COUNTS | Observe::VERDICT)?;
         if let (Some(counts), Some(Ok(()))) = (seen.counts, seen.verdict) {
-            results.push((counts.operations, own));
+            results.push((counts.primary(), own));
             results.sort_by_key(|(operations, _)| *operations);
             results.truncate(args.finalists);
         }
     }
 
-    let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
-    let bare = run_default(&mut session, &optional)?;
+    let bare = finish(&mut session, &graphs::without_optional())?;
     let (mut legal, mut kernels) = (None::<f64>, None::<f64>);
     let better = |best: Option<f64>, new: f64| Some(best.map_or(new, |best| best.max(new)));
     let best = results.first().map(|(operations, _)| *operations);
     for (_, result) in &mut results {
         // A result that the pipeline refuses is not a result.
-        let Ok(replaced) = run_default(result, &optional) else { continue };
-        let (before, after) = (bare.middle.operations, default.middle.operations);
-        if let Some(value) = ratio(before, after, replaced.middle.operations) {
+        let Ok(replaced) = finish(result, &graphs::without_optional()) else { continue };
+        let (before, after) = (bare.counts[MIDDLE].primary(), default.counts[MIDDLE].primary());
+        if let Some(value) = ratio(before, after, replaced.counts[MIDDLE].primary()) {
             legal = better(legal, value);
         }
-        let value = default.end.operations as f64 / replaced.end.operations.max(1) as f64;
+        let value =
+            default.counts[END].primary() as f64 / replaced.counts[END].primary().max(1) as f64;
         kernels = better(kernels, value);
     }
     Ok(Row {
         id: graph.id.clone(),
         super_family: graph.super_family.clone(),
         splits: graph.splits.clone(),
-        instructions: graph.counts.instructions,
+        instructions: graph.size(),
         order: match best {
-            Some(best) => ratio(initial, operations(&mut by_default)?, best),
+            Some(best) => ratio(initial, graphs::counts(&mut by_default)?.primary(), best),
             None => None,
         },
         legal,
@@ -159,14 +161,9 @@ fn measure(engine: &Engine, library: &Library, graph: &Graph, args: &Args) -> Re
     })
 }
 
-fn operations(session: &mut Session) -> Result<u64> {
-    let counts = session.observe(Observe::COUNTS)?.counts;
-    Ok(counts.ok_or_else(|| anyhow!("no counts"))?.operations)
-}
-
 fn print(rows: &[Row], args: &Args) {
     println!(
-        "Best of {} random orders of up to {} passes on {} graphs, from the normalised start; \
+        "Best of {} random orders of up to {} passes on {} graphs, from the normalized start; \
          geometric mean (median) of the ratio to XLA's own result, more than 1 is better:",
         args.tries,
         args.length,

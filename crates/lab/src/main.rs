@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bar;
 mod canonical;
 mod coreset;
 mod demonstrations;
@@ -21,12 +22,12 @@ mod mutate;
 mod mutations;
 mod optional;
 mod overhead;
+mod pack;
 mod pass_table;
 mod power;
 mod recheck;
 mod reduced;
 mod referee;
-mod rows;
 mod search;
 mod soundness;
 mod speed;
@@ -75,7 +76,7 @@ enum Command {
     Speed(speed::Args),
     /// A small set of orders that together do well on the training graphs.
     Coreset(coreset::Args),
-    /// Good orders for training graphs, by search, for agents to learn by heart.
+    /// Good orders for training graphs, by search, for agents to learn.
     Demonstrations(demonstrations::Args),
     /// Orders in which passes are named alike.
     Canonical(canonical::Args),
@@ -91,6 +92,7 @@ enum Command {
     Optional(optional::Args),
     /// How often the oracle calls a wrong program equal.
     Mutants(mutants::Args),
+    Pack(pack::Args),
     /// A better pass order for one graph.
     Search(search::Args),
 }
@@ -122,6 +124,7 @@ fn main() -> Result<()> {
         Command::Ensemble(args) => ensemble::run(args),
         Command::Optional(args) => optional::run(args),
         Command::Mutants(args) => mutants::run(args),
+        Command::Pack(args) => pack::run(args),
         Command::Search(args) => search::run(args),
     }
 }

@@ -8,11 +8,15 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Baseline, Candidate, Graph, Shingles, Side, Split, assign, unpack};
-use xla_gym_engine::{Engine, EngineError, Session, Source, on_all_cores, protocol::Observe};
-use xla_gym_score::{OPTIONAL, apply_all, default_passes, run_default};
+use xla_gym_engine::{
+    Engine, EngineError, Session, Source,
+    protocol::{Metric, Observe},
+};
+use xla_gym_profile::{Finish, apply_all, finish};
 
-use crate::graphs;
+use crate::graphs::{self, END, MIDDLE};
 
 /// The manifest of a data set: what the engine says of every graph.
 #[derive(clap::Args)]
@@ -119,8 +123,8 @@ fn describe(engine: &Engine, generated: &Generated, text: &[u8]) -> Result<Graph
         sha256: generated.sha256.clone(),
         opcode_sequence: generated.opcode_sequence.clone(),
         fingerprint: seen.fingerprint.context("no fingerprint")?,
-        counts: seen.counts.context("no counts")?,
-        cost: seen.cost.and_then(Result::ok),
+        counts: named(&engine.hello().counts, &seen.counts.context("no counts")?),
+        cost: seen.cost.and_then(Result::ok).map(|cost| named(&engine.hello().costs, &cost)),
         opcodes: engine.name_opcodes(seen.opcodes.unwrap_or_default()).collect(),
         bf16: String::from_utf8_lossy(text).contains("bf16["),
         splits: BTreeMap::new(),
@@ -130,29 +134,28 @@ fn describe(engine: &Engine, generated: &Generated, text: &[u8]) -> Result<Graph
     })
 }
 
-fn baseline(session: &mut Session) -> Result<Baseline, EngineError> {
-    let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
-    let default = run_default(session, &[])?;
-    let bare = run_default(session, &optional)?;
-    let passes = default_passes(session, &default)?;
-    let mut optimised = session.fork()?;
-    apply_all(&mut optimised, &passes)?;
-    Ok(Baseline {
-        initial: operations(session)?,
-        optimised: operations(&mut optimised)?,
-        legal_initial: bare.middle.operations,
-        legal_default: default.middle.operations,
-        kernels: default.end.operations,
-        kernels_without_optional: bare.end.operations,
-        millis: (default.time.as_secs_f64() * 1e4).round() / 10.0,
-    })
+/// Values by the names of their metrics.
+fn named<T: Copy>(metrics: &[Metric], values: &[T]) -> BTreeMap<String, T> {
+    metrics.iter().zip(values).map(|(metric, value)| (metric.name.clone(), *value)).collect()
 }
 
-fn operations(session: &mut Session) -> Result<u64, EngineError> {
-    let counts = session.observe(Observe::COUNTS)?.counts;
-    counts
-        .map(|counts| counts.operations)
-        .ok_or_else(|| EngineError::Internal("the worker gave no counts".to_owned()))
+/// Under the names that XLA's profile reads.
+fn baseline(session: &mut Session) -> Result<Baseline, EngineError> {
+    let default = finish(session, &Finish::default())?;
+    let bare = finish(session, &graphs::without_optional())?;
+    let mut optimized = session.fork()?;
+    apply_all(&mut optimized, &graphs::own_order(session, &default)?)?;
+    let counted = [
+        ("initial", graphs::counts(session)?),
+        ("optimised", graphs::counts(&mut optimized)?),
+        ("legal_initial", bare.counts[MIDDLE]),
+        ("legal_default", default.counts[MIDDLE]),
+        ("kernels", default.counts[END]),
+        ("kernels_without_optional", bare.counts[END]),
+    ];
+    let counted = counted.map(|(name, counts)| (name.to_owned(), counts.primary() as f64));
+    let millis = (default.time.as_secs_f64() * 1e4).round() / 10.0;
+    Ok(Baseline(counted.into_iter().chain([("millis".to_owned(), millis)]).collect()))
 }
 
 /// One graph a line, so that changes can be read.

@@ -2,8 +2,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{File, OpenOptions},
-    io::Write,
     path::PathBuf,
     sync::{Mutex, PoisonError},
     time::Instant,
@@ -14,18 +12,19 @@ use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use xla_gym_common::{fnv64, lock, on_all_cores};
 use xla_gym_data::Benchmark;
 use xla_gym_engine::{
-    Engine, EngineConfig, EngineError, Session, Source, on_all_cores,
-    protocol::{Fingerprint, Form, Limits, Observe},
+    Engine, EngineConfig, EngineError, Session, Source,
+    protocol::{Fingerprint, Finish, Form, Limits, Observe},
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Report, Verdict, interpreter_seconds};
+use xla_gym_rows::{self as rows, Appender};
 
 use crate::{
     graphs,
     mutate::Mutants,
     referee::{APART, Apart, Referee},
-    rows::read_rows,
     spread::spread,
 };
 
@@ -150,18 +149,18 @@ struct Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let rows = read_rows(&args.output)?;
+    let rows = rows::read_if_any(&args.output)?;
     if !args.only_table {
         measure(&args, &rows)?;
     }
-    print(&read_rows(&args.output)?);
+    print(&rows::read_if_any(&args.output)?);
     Ok(())
 }
 
 struct Lab<'a> {
     args: &'a Args,
     engine: Engine,
-    file: Mutex<File>,
+    file: Appender,
     bar: ProgressBar,
 }
 
@@ -177,8 +176,8 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
         Limits { pass_millis: 30_000, request_millis: args.limit * 1000, memory_bytes: 6 << 30 };
     let lab = Lab {
         args,
-        engine: Engine::start(EngineConfig { quarantine: None, limits, ..EngineConfig::xla()? })?,
-        file: Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?),
+        engine: Engine::start(EngineConfig { limits, ..graphs::fresh()? })?,
+        file: Appender::open(&args.output)?,
         bar: graphs::progress(args.mutants as u64, "mutants"),
     };
     let queue =
@@ -186,7 +185,7 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
     let skipped = Mutex::new(Vec::new());
     on_all_cores(args.graphs, |_| -> Result<()> {
         loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = lock(&queue).next();
             let Some((program, quota)) = next else {
                 return Ok(());
             };
@@ -194,18 +193,12 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
             let known = done.get(&*name).map_or(&[][..], |rows| rows);
             match lab.graph(&program, quota, known) {
                 Ok(Some(reason)) => {
-                    skipped
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(format!("{name}: {reason}"));
+                    lock(&skipped).push(format!("{name}: {reason}"));
                 }
                 Ok(None) => return Ok(()),
                 // One graph that cannot be done does not end the others.
                 Err(error) => {
-                    skipped
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(format!("{name}: {error:#}"));
+                    lock(&skipped).push(format!("{name}: {error:#}"));
                 }
             }
         }
@@ -222,7 +215,7 @@ fn measure(args: &Args, rows: &[Row]) -> Result<()> {
 /// to be unusable are replaced by later ones.
 fn with_quotas(programs: Vec<Benchmark>, args: &Args) -> Vec<(Benchmark, usize)> {
     let weight = |program: &Benchmark| match program {
-        Benchmark::Graph(graph) => 1.0 / (graph.counts.instructions as f64 + LIGHT),
+        Benchmark::Graph(graph) => 1.0 / (graph.size() as f64 + LIGHT),
         _ => 1.0 / LIGHT,
     };
     let sum: f64 = programs.iter().take(args.graphs).map(weight).sum();
@@ -243,7 +236,7 @@ struct Original {
     /// About how long the interpreter takes for a run.
     interpreter_seconds: f64,
     /// What XLA's own pipeline makes of it.
-    optimised: Option<Fingerprint>,
+    optimized: Option<Fingerprint>,
     ten: Option<Reference>,
     heavy: Option<Reference>,
     referee: Option<Referee>,
@@ -258,7 +251,7 @@ impl Lab<'_> {
         if !signature.not_comparable.is_empty() || !signature.collectives.is_empty() {
             return Ok(Some("it cannot be compared with anything".to_owned()));
         }
-        let text = String::from_utf8(session.print(Form::Text)?)?;
+        let text = String::from_utf8(session.print(Form::TEXT)?)?;
         let valid = |row: &&&Row| !matches!(row.outcome, Outcome::Invalid | Outcome::Original);
         let mut count = known.iter().filter(valid).count();
         self.bar.inc(count as u64);
@@ -268,23 +261,23 @@ impl Lab<'_> {
         let (trials, reference) = (self.args.trials, self.args.reference);
         let options = Options { trials, reference, ..Options::DEFAULT };
         let begin = Instant::now();
-        let reference = xla_gym_score::reference(&mut session, options)?;
+        let reference = graphs::reference(&mut session, options)?;
         let cost = session.observe(Observe::COST)?.cost;
         let interpreter_seconds = match cost {
-            Some(Ok(cost)) => interpreter_seconds(&cost),
+            Some(Ok(cost)) => interpreter_seconds(self.engine.hello(), &cost),
             _ => f64::INFINITY,
         };
-        let optimised = graphs::optimised(&mut session);
+        let optimized = graphs::optimized(&mut session);
         let mut original = Original {
             session,
             reference,
             interpreter_seconds,
-            optimised,
+            optimized,
             ten: None,
             heavy: None,
             referee: None,
         };
-        let report = original.reference.compare(&mut self.load(&text)?, &[])?;
+        let report = original.reference.compare(&mut self.load(&text)?, &Finish::default())?;
         if matches!(report.verdict, Verdict::NotComparable { .. }) {
             return Ok(Some(report.summary()));
         }
@@ -304,13 +297,10 @@ impl Lab<'_> {
             seconds: begin.elapsed().as_secs_f64(),
         };
         if !known.iter().any(|row| row.draw == 0) {
-            self.write(&empty)?;
+            self.file.add(&empty)?;
         }
-        let stream = program.name().bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
         let mut rng = ChaCha8Rng::seed_from_u64(self.args.seed);
-        rng.set_stream(stream);
+        rng.set_stream(fnv64(program.name().bytes()));
         for (draw, mutant) in Mutants::new(&text, rng).enumerate().take(4 * quota) {
             if count >= quota {
                 break;
@@ -345,15 +335,9 @@ impl Lab<'_> {
                 }
             }
             row.seconds = begin.elapsed().as_secs_f64();
-            self.write(&row)?;
+            self.file.add(&row)?;
         }
         Ok(None)
-    }
-
-    fn write(&self, row: &Row) -> Result<()> {
-        let line = serde_json::to_string(row)? + "\n";
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(file.write_all(line.as_bytes())?)
     }
 
     /// A text that XLA's parser and verifier take.
@@ -367,7 +351,7 @@ impl Lab<'_> {
     }
 
     fn judge(&self, original: &mut Original, mutant: &mut Session, row: &mut Row) -> Result<()> {
-        let report = original.reference.compare_until_different(mutant, &[])?;
+        let report = original.reference.compare_until_different(mutant, &Finish::default())?;
         row.verdict = name(&report).to_owned();
         row.note = note(&report);
         row.outcome = match &report.verdict {
@@ -378,7 +362,7 @@ impl Lab<'_> {
         if row.outcome != Outcome::Equivalent {
             return Ok(());
         }
-        if original.optimised.is_some() && graphs::optimised(mutant) == original.optimised {
+        if original.optimized.is_some() && graphs::optimized(mutant) == original.optimized {
             row.note = "XLA makes the same program of both".to_owned();
             return Ok(());
         }
@@ -438,9 +422,9 @@ fn ask(
 ) -> Result<Report, EngineError> {
     let reference = match slot {
         Some(reference) => reference,
-        slot => slot.insert(xla_gym_score::reference(original, options)?),
+        slot => slot.insert(graphs::reference(original, options)?),
     };
-    reference.compare_until_different(mutant, &[])
+    reference.compare_until_different(mutant, &Finish::default())
 }
 
 fn refer(

@@ -9,15 +9,17 @@ use std::{
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
+use xla_gym_common::on_all_cores;
 use xla_gym_data::{Graph, Library, Side};
 use xla_gym_engine::{
-    Engine, EngineConfig, EngineError, Session, on_all_cores,
-    protocol::{Limits, Observation, Observe, PipelineOptions},
+    Engine, EngineConfig, EngineError, Session,
+    protocol::{Finish, Limits, Observe, PipelineOptions, StageReport},
 };
 use xla_gym_oracle::{Options, Reference, Verdict};
-use xla_gym_score::{DefaultRun, OPTIONAL, run_default};
+use xla_gym_profile::{Finished, finish};
+use xla_gym_xla_profile::{OPTIONAL, optional as optional_passes};
 
-use crate::graphs;
+use crate::graphs::{self, END, MIDDLE};
 
 /// Which passes of XLA's own pipeline can be left out: each pass that changes a graph is switched
 /// off on it by itself, then all that did no harm at once.
@@ -62,7 +64,7 @@ struct Subject<'a> {
     graph: &'a Graph,
     session: Mutex<Session>,
     reference: Reference,
-    default: DefaultRun,
+    default: Finished,
     /// Whether the untouched compiler generates code for it. Some graphs whose outputs cannot be
     /// compared still can be compiled.
     compiles: bool,
@@ -171,8 +173,7 @@ pub fn run(args: Args) -> Result<()> {
     let optional = passes.iter().filter(|row| row.optional).map(|row| row.pass.clone());
     let mut optional: Vec<String> = optional.collect();
     let (joint, failing) = together(&subjects, &optional)?;
-    let score: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
-    let (score, _) = together(&subjects, &score)?;
+    let (score, _) = together(&subjects, &optional_passes())?;
     println!("| *all optional at once* | | | | {} |", joint.tally);
     println!("| *all in score at once* | | | | {} |", score.tally);
     let dropped = largest(&subjects, &mut optional, failing)?;
@@ -207,9 +208,8 @@ fn command(Args { every, up_to, limit, seed, output }: &Args) -> String {
 fn engine(seconds: u64) -> Result<Engine> {
     let millis = seconds * 1000;
     let config = EngineConfig {
-        quarantine: None,
         limits: Limits { pass_millis: millis, request_millis: millis, memory_bytes: 6 << 30 },
-        ..EngineConfig::xla()?
+        ..graphs::fresh()?
     };
     Ok(Engine::start(config)?)
 }
@@ -225,17 +225,17 @@ fn prepare<'a>(
         .graphs
         .iter()
         .filter(|graph| !graph.splits.values().any(|side| *side == Side::Test))
-        .filter(|graph| graph.counts.instructions <= args.up_to && graph.default.is_ok())
+        .filter(|graph| graph.size() <= args.up_to && graph.default.is_ok())
         .step_by(args.every.max(1))
         .collect();
     let bar = graphs::progress(graphs.len() as u64, "graphs");
     let prepared = on_all_cores(graphs.len(), |index| {
         let graph = graphs[index];
         let mut session = engine.load(&library.source(graph)?)?;
-        let default = run_default(&mut session, &[])?;
+        let default = finish(&mut session, &Finish::default())?;
         let options = Options { trials: 1, seed: args.seed, ..Options::default() };
-        let reference = xla_gym_score::reference(&mut session, options)?;
-        let compiles = session.scratch()?.compile(&[]).is_ok();
+        let reference = graphs::reference(&mut session, options)?;
+        let compiles = session.scratch()?.compile(&Finish::default()).is_ok();
         let session = Mutex::new(session);
         let subject = Subject { graph, session, reference, default, compiles };
         // A graph that differs without any change would blame every pass.
@@ -272,11 +272,12 @@ impl Subject<'_> {
                 return Ok(Trial { verdict: rejected(error)?, worst: 0.0, counts: None });
             }
         };
-        let report = self.reference.compare(&mut session, disable)?;
+        let finish = graphs::without(disable);
+        let report = self.reference.compare(&mut session, &finish)?;
         let mut verdict = report.verdict;
         if self.compiles
             && matches!(verdict, Verdict::NotComparable { .. })
-            && let Err(error) = session.scratch()?.compile(disable)
+            && let Err(error) = session.scratch()?.compile(&finish)
         {
             verdict = rejected(error)?;
         }
@@ -287,13 +288,16 @@ impl Subject<'_> {
 /// Kernels and legal operations of the pipeline without some passes. Without layout assignment
 /// there is no middle to count at.
 fn counts(session: &mut Session, disable: &[String]) -> Result<(u64, Option<u64>), EngineError> {
-    let middle = disable.iter().all(|pass| pass != LAYOUT_ASSIGNMENT);
-    let options = PipelineOptions { disable: disable.to_vec(), middle, ..Default::default() };
+    let stages = disable.iter().all(|pass| pass != LAYOUT_ASSIGNMENT);
+    let finish = graphs::without(disable);
+    let options = PipelineOptions { finish, stages, ..PipelineOptions::default() };
     let report = session.scratch()?.pipeline(&options, Observe::COUNTS)?;
-    let operations = |seen: Option<Observation>| Some(seen?.counts?.operations);
-    let end = operations(report.end)
+    let operations = |stage: &StageReport| Some(stage.observation.counts?.primary());
+    let end = report
+        .end()
+        .and_then(operations)
         .ok_or_else(|| EngineError::Internal("the worker gave no counts".to_owned()))?;
-    Ok((end, operations(report.middle)))
+    Ok((end, report.stages[MIDDLE].as_ref().and_then(operations)))
 }
 
 /// The compiler's reason; anything that is not the compiler's doing remains an error.
@@ -327,8 +331,8 @@ fn attempt_all(subjects: &[Subject], plan: &[Plan], what: &str) -> Result<Vec<Tr
 /// In which half of the pipeline a pass runs.
 fn place(subjects: &[Subject], pass: &str) -> &'static str {
     let (mut before, mut after) = (false, false);
-    for DefaultRun { passes, passes_before_layout, .. } in subjects.iter().map(|own| &own.default) {
-        let (first, second) = passes.split_at(*passes_before_layout);
+    for default in subjects.iter().map(|own| &own.default) {
+        let (first, second) = default.passes.split_at(default.passes_before[MIDDLE]);
         before |= first.iter().any(|own| own.pass == pass);
         after |= second.iter().any(|own| own.pass == pass);
     }
@@ -355,10 +359,10 @@ impl Tally {
                 }
             }
             let Some((end, middle)) = trial.counts else { continue };
-            let default = subject.default.end.operations as f64;
+            let default = subject.default.counts[END].primary() as f64;
             kernels.push(end as f64 - default);
             kernels_percent.push(100.0 * (end as f64 / default.max(1.0) - 1.0));
-            let default = subject.default.middle.operations as f64;
+            let default = subject.default.counts[MIDDLE].primary() as f64;
             legal.extend(middle.map(|middle| middle as f64 - default));
         }
         Tally {

@@ -9,7 +9,8 @@ use xla_gym_engine::{
     Engine, EngineError, Session,
     protocol::{Observe, PassId},
 };
-use xla_gym_score::{Start, start_session};
+use xla_gym_profile::apply_all;
+use xla_gym_xla_profile::{INSTRUCTIONS, NORMALIZED};
 
 use crate::graphs::{self, median};
 
@@ -40,14 +41,14 @@ pub fn run(args: Args) -> Result<()> {
     for name in GRAPHS {
         let file = graphs::folder().join(format!("{name}.hlo.zst"));
         let mut session = engine.load_file(file)?;
-        let mut start = start_session(&mut session, Start::Normalised)?;
+        let mut start = graphs::start_session(&mut session, NORMALIZED)?;
         measure(&engine, name, &mut start, &args)?;
     }
     Ok(())
 }
 
 fn measure(engine: &Engine, name: &str, start: &mut Session, args: &Args) -> Result<()> {
-    let instructions = start.observe(Observe::COUNTS)?.counts.unwrap_or_default().instructions;
+    let instructions = graphs::counts(start)?[INSTRUCTIONS];
     let passes = graphs::usable_passes(engine);
     let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
     // The same sequences for both ways of sending them.
@@ -110,7 +111,7 @@ fn measure(engine: &Engine, name: &str, start: &mut Session, args: &Args) -> Res
 /// A fork against a replay of the same state, and recovery after a kill.
 fn copies(start: &mut Session, sequence: &[PassId]) -> Result<()> {
     let mut session = start.fork()?;
-    xla_gym_score::apply_all(&mut session, sequence)?;
+    apply_all(&mut session, sequence)?;
     let steps = session.steps().to_vec();
     let timed = |times: &mut Vec<f64>, begin: Instant| {
         times.push(begin.elapsed().as_secs_f64() * 1e6);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use xla_gym_engine::{
     EngineError,
     protocol::{Observe, PassId},
@@ -26,14 +26,14 @@ pub fn run(args: Args) -> Result<()> {
     let mut cells: BTreeMap<(usize, usize), String> = BTreeMap::new();
     for (column, (_, file)) in graphs.iter().enumerate() {
         let mut session = engine.load_file(file)?;
-        let start = session.observe(Observe::COUNTS)?.counts.unwrap_or_default();
+        let start = graphs::counts(&mut session)?;
         for row in 0..names.len() {
             let mut own = session.fork()?;
             let cell = match own.apply(PassId(row as u16), Observe::COUNTS) {
                 Ok(applied) if !applied.changed => "·".to_owned(),
                 Ok(applied) => {
-                    let after = applied.observation.counts.unwrap_or_default();
-                    format!("{:+}", after.operations as i64 - start.operations as i64)
+                    let after = applied.observation.counts.context("no counts")?;
+                    format!("{:+}", after.primary() as i64 - start.primary() as i64)
                 }
                 Err(EngineError::Pass(error)) => error.failure.kind().to_owned(),
                 Err(error) => return Err(error.into()),
@@ -46,7 +46,7 @@ pub fn run(args: Args) -> Result<()> {
 
     let mut text = format!(
         "# Change in operations when a pass runs alone on the graph as emitted; · no change.\n\
-         # Engine: {}. Made by `xla-gym-lab pass-table -o data/pass-table.tsv`.\npass",
+         # Engine: {}. Made by `xla-gym-lab pass-table -o evidence/pass-table.tsv`.\npass",
         engine.name()
     );
     for (name, _) in &graphs {

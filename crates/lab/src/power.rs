@@ -1,19 +1,18 @@
 //! Whether small differences in run time are told from noise.
 
 use std::{
-    fs::File,
-    io::Write,
     path::PathBuf,
     time::{Duration, Instant},
 };
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::{Engine, EngineConfig, Session, Source};
+use xla_gym_engine::{Engine, Session, Source};
 use xla_gym_optimize::compare_speed;
 use xla_gym_oracle::{Calm, inputs};
+use xla_gym_rows::{self as rows, Appender};
 
-use crate::rows::read_rows;
+use crate::graphs;
 
 /// Programs whose time is known to be in proportion to how often a loop turns: for each, the width of the
 /// matrices in it, and about how long it runs.
@@ -76,11 +75,10 @@ impl Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let mut known: Vec<Row> = read_rows(&args.output)?;
+    let mut known: Vec<Row> = rows::read_if_any(&args.output)?;
     if !args.only_table {
-        let config = EngineConfig { quarantine: None, ..EngineConfig::xla()? };
-        let engine = Engine::start(config)?;
-        let mut file = File::options().create(true).append(true).open(&args.output)?;
+        let engine = Engine::start(graphs::fresh()?)?;
+        let file = Appender::open(&args.output)?;
         for repeat in 0..args.repeats {
             for (program, width) in PROGRAMS {
                 if !args.programs.is_empty() && !args.programs.iter().any(|name| name == program) {
@@ -94,7 +92,7 @@ pub fn run(args: Args) -> Result<()> {
                         continue;
                     }
                     let row = ask(&engine, program, width, planted, repeat, args.seconds)?;
-                    writeln!(file, "{}", serde_json::to_string(&row)?)?;
+                    file.add(&row)?;
                     known.push(row);
                 }
             }

@@ -2,10 +2,8 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::File,
-    io::Write,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Instant,
 };
 
@@ -14,13 +12,14 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use xla_gym_common::{fnv64, on_all_cores};
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::{EngineConfig, on_all_cores, protocol::PassId};
-use xla_gym_env::{Walk, World, WorldConfig};
-use xla_gym_optimize::Coreset;
+use xla_gym_env::{Walk, World};
 use xla_gym_proof::{Options, Outputs, Pipeline, Prover};
+use xla_gym_rows::{self as rows, Appender};
+use xla_gym_xla_profile::{Coreset, MADE_LEGAL};
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// Whether orders in files compute what they should: each is replayed, run beside the program as
 /// emitted, and compared.
@@ -115,8 +114,15 @@ type Key = (String, usize, String, String);
 
 impl Checked {
     fn key(&self) -> Key {
-        (self.file.clone(), self.line, self.part.clone(), self.order.clone())
+        (named(Path::new(&self.file)), self.line, self.part.clone(), self.order.clone())
     }
+}
+
+/// A file's name without its folder and whether it is packed, so that what is known of a file stays known
+/// when it is moved or packed.
+fn named(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(".zst").unwrap_or(&name).to_owned()
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -129,15 +135,18 @@ pub fn run(args: Args) -> Result<()> {
     };
     let key = |order: &Order| {
         let (file, line) = order.row;
-        let file = args.files[file].display().to_string();
-        (file, line, order.part.to_owned(), order.fingerprint())
+        (named(&args.files[file]), line, order.part.to_owned(), order.fingerprint())
     };
-    let mut known: HashMap<Key, Checked> =
-        read_rows::<Checked>(&path)?.into_iter().map(|checked| (checked.key(), checked)).collect();
+    let mut known: HashMap<Key, Checked> = rows::read_if_any::<Checked>(&path)?
+        .into_iter()
+        .map(|checked| (checked.key(), checked))
+        .collect();
     let missing: Vec<&Order> =
         orders.iter().filter(|order| !known.contains_key(&key(order))).collect();
     check(&args, &missing, &path)?;
-    known.extend(read_rows::<Checked>(&path)?.into_iter().map(|checked| (checked.key(), checked)));
+    known.extend(
+        rows::read_if_any::<Checked>(&path)?.into_iter().map(|checked| (checked.key(), checked)),
+    );
     let wanted: Vec<&Checked> = orders.iter().filter_map(|order| known.get(&key(order))).collect();
     print!("{}", table(&wanted));
     if args.keep_equal {
@@ -155,17 +164,19 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The rows of a file: lines of JSON, or the orders of a coreset.
 fn rows(path: &Path) -> Result<Vec<Value>> {
-    let named = || path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(named)?;
-    if let Ok(Value::Object(whole)) = serde_json::from_str(&text)
-        && let Some(Value::Array(orders)) = whole.get("orders")
-    {
-        return Ok(orders.clone());
+    if is_coreset(path) {
+        let named = || path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(named)?;
+        let whole: Value = serde_json::from_str(&text).with_context(named)?;
+        let orders = whole.get("orders").and_then(Value::as_array);
+        return orders.cloned().with_context(|| format!("{} has no orders", named()));
     }
-    let parse = |(number, line)| {
-        serde_json::from_str(line).with_context(|| format!("{}, line {}", named(), number + 1))
-    };
-    text.lines().enumerate().map(parse).collect()
+    Ok(rows::read(path)?)
+}
+
+/// A coreset is one JSON value; everything else has a line for each row.
+fn is_coreset(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
 }
 
 /// The orders that are to be checked.
@@ -198,7 +209,7 @@ fn chosen(args: &Args, files: &[Vec<Value>]) -> Result<Vec<Order>> {
 fn size(graph: &str) -> u64 {
     match Benchmarks::find([graph]).map(|found| found.programs) {
         Ok(programs) => match programs.first() {
-            Some(Benchmark::Graph(graph)) => graph.counts.instructions,
+            Some(Benchmark::Graph(graph)) => graph.size(),
             _ => 0,
         },
         Err(_) => 0,
@@ -226,13 +237,17 @@ fn orders_of(row: &Value, at: (usize, usize)) -> Result<Vec<Order>> {
         claimed: None,
     };
     if let Some(graph) = text("benchmark") {
-        let legal = row.get("legal").and_then(Value::as_bool).unwrap_or_default();
+        let said = row.get("legal").and_then(Value::as_bool).unwrap_or_default();
+        let legal = said || text("start").is_some_and(|start| start == MADE_LEGAL);
         let pipeline = if legal { Pipeline::Replaced } else { Pipeline::Whole };
         let (contestant, claimed) = ("demonstration".to_owned(), number("/operations"));
         return Ok(vec![Order { graph, contestant, legal, pipeline, claimed, ..order }]);
     }
     if let Some(graph) = text("found_on") {
         return Ok(vec![Order { graph, contestant: "coreset".to_owned(), ..order }]);
+    }
+    if is_header(row) {
+        return Ok(Vec::new());
     }
     let Some(graph) = text("graph") else {
         bail!("it has no order: a graph, benchmark or found_on is needed")
@@ -247,6 +262,9 @@ fn orders_of(row: &Value, at: (usize, usize)) -> Result<Vec<Order>> {
     if contestant == "default" {
         return Ok(Vec::new());
     }
+    if let Some(stages) = row.get("stages").and_then(Value::as_array) {
+        return Ok(stage_orders(stages, &Order { graph, contestant, ..order }));
+    }
     let claimed = number("/claimed/order").or_else(|| number("/order/result"));
     let order = Order { graph, contestant, claimed, ..order };
     let mut orders = vec![order.clone()];
@@ -258,8 +276,35 @@ fn orders_of(row: &Value, at: (usize, usize)) -> Result<Vec<Order>> {
     Ok(orders)
 }
 
+/// The orders of an outcome whose stages have names: from the program as emitted, and from the program
+/// made legal.
+fn stage_orders(stages: &[Value], order: &Order) -> Vec<Order> {
+    let stage = |name: &str| stages.iter().find(|stage| stage["name"] == name);
+    let passes = |stage: &Value| -> Option<Vec<String>> {
+        let items = stage.get("passes")?.as_array()?.iter();
+        Some(items.filter_map(|item| item.as_str().map(str::to_owned)).collect())
+    };
+    let mut orders = Vec::new();
+    if let Some(stage) = stage("order") {
+        let number = |name: &str| stage.get(name).and_then(Value::as_f64).map(|n| n as u64);
+        let claimed = number("claimed").or_else(|| number("result"));
+        let passes = passes(stage).unwrap_or_default();
+        orders.push(Order { passes, claimed, ..order.clone() });
+    }
+    if let Some(passes) = stage("legal").and_then(passes) {
+        let pipeline = Pipeline::Replaced;
+        orders.push(Order { part: "legal", legal: true, passes, pipeline, ..order.clone() });
+    }
+    orders
+}
+
+/// Whether a row says what the figures of the others are, and is none itself.
+fn is_header(row: &Value) -> bool {
+    row.get("header").is_some()
+}
+
 impl Order {
-    /// Tells its graph and passes from others: 64 bits of FNV-1a.
+    /// Tells its graph and passes from others.
     fn fingerprint(&self) -> String {
         let text = format!(
             "{}\n{}\n{:?}\n{}\n{}",
@@ -269,8 +314,7 @@ impl Order {
             self.after.join(","),
             self.passes.join(",")
         );
-        let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+        format!("{:016x}", fnv64(text.bytes()))
     }
 }
 
@@ -286,16 +330,13 @@ fn check(args: &Args, orders: &[&Order], path: &Path) -> Result<()> {
     // At random, so that the time that is left can be told from the time that went by.
     let mut graphs: Vec<Vec<&Order>> = by_graph.into_values().collect();
     graphs.shuffle(&mut ChaCha8Rng::seed_from_u64(args.seed));
-    let named = || path.display().to_string();
-    let file = File::options().create(true).append(true).open(path).with_context(named)?;
-    let file = Mutex::new(file);
+    let file = Appender::open(path)?;
     let bar = graphs::progress(orders.len() as u64, "orders");
     on_all_cores(graphs.len(), |index| {
         let orders = &graphs[index];
         let mut done = 0;
         let checked = check_graph(args, orders, &mut |checked| {
-            let line = serde_json::to_string(&checked)? + "\n";
-            file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
+            file.add(&checked)?;
             done += 1;
             bar.inc(1);
             Ok(())
@@ -317,12 +358,8 @@ fn check_graph(
     orders: &[&Order],
     write: &mut dyn FnMut(Checked) -> Result<()>,
 ) -> Result<()> {
-    let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        ..WorldConfig::xla()?
-    };
     let program = Benchmarks::find([&orders[0].graph])?;
-    let world = Arc::new(World::with_programs(config, program)?);
+    let world = Arc::new(World::with_programs(graphs::world("emitted")?, program)?);
     let prover = Prover::new(Options { trials: args.trials, ..Options::default() });
     for order in orders {
         let begin = Instant::now();
@@ -358,20 +395,24 @@ fn replay(world: &Arc<World>, prover: &Prover, order: &Order, checked: &mut Chec
             return Ok(());
         }
     };
-    let legalising = if order.legal { world.legalising(0)?.to_vec() } else { Vec::new() };
-    let prefix: Vec<PassId> = [legalising, after].concat();
-    let mut walk = Walk::begin_after(world, 0, &prefix)?;
+    let start = if order.legal { MADE_LEGAL } else { world.start_name() };
+    let start = world.profile().spec().start(start).context("there is no such start")?;
+    let mut from = Walk::begin_at(world, 0, start)?;
+    for &pass in &after {
+        from.step(pass)?;
+    }
+    let mut walk = from.fork();
     for &pass in &passes {
         walk.step(pass)?;
     }
-    checked.operations = walk.state().counts.operations;
+    checked.operations = walk.state().counts.primary();
     let proof = prover.prove(&mut walk, order.pipeline)?;
     let wrong = [Outputs::Different, Outputs::OtherSignature, Outputs::Rejected];
     if proof.outputs != Outputs::Equal {
         checked.why = Some(proof.words);
     }
     if wrong.contains(&proof.outputs) {
-        let guilty = prover.guilty(world, 0, &prefix, &passes, order.pipeline)?;
+        let guilty = prover.guilty(&from, &passes, order.pipeline)?;
         checked.guilty = guilty.map(|guilty| guilty.pass);
     }
     checked.outputs = proof.outputs;
@@ -416,29 +457,41 @@ fn keep(args: &Args, files: &[Vec<Value>], equal: impl Fn((usize, usize)) -> boo
     let (mut text, mut kept, mut all) = (String::new(), 0, 0);
     for ((file, rows), path) in files.iter().enumerate().zip(&args.files) {
         let proven: Vec<bool> = (1..=rows.len()).map(|line| equal((file, line))).collect();
-        (kept, all) = (kept + proven.iter().filter(|one| **one).count(), all + rows.len());
-        let whole = std::fs::read_to_string(path)?;
-        if let Ok(mut coreset) = serde_json::from_str::<Coreset>(&whole) {
+        let headers = rows.iter().filter(|row| is_header(row)).count();
+        kept += proven.iter().filter(|one| **one).count();
+        all += rows.len() - headers;
+        if is_coreset(path) {
+            let mut coreset: Coreset = serde_json::from_str(&std::fs::read_to_string(path)?)?;
             let mut proven = proven.into_iter();
             coreset.orders.retain(|_| proven.next().unwrap_or_default());
             coreset.orders.iter_mut().for_each(|order| order.outputs = Some("equal".to_owned()));
             text += &(serde_json::to_string_pretty(&coreset)? + "\n");
             continue;
         }
+        let whole = rows::text(path)?;
         for ((row, line), proven) in rows.iter().zip(whole.lines()).zip(proven) {
-            if proven {
+            if is_header(row) {
+                text += &format!("{line}\n");
+            } else if proven {
                 text += &(said_equal(row, line) + "\n");
             }
         }
     }
-    let named = || args.output.display().to_string();
-    std::fs::write(&args.output, text).with_context(named)?;
+    rows::write_text(&args.output, &text)?;
     println!("{kept} of {all} rows are proven and kept in {}", args.output.display());
     Ok(())
 }
 
 /// A line that says that its outputs are equal, with everything else as it was.
 fn said_equal(row: &Value, line: &str) -> String {
+    if row.get("stages").is_some_and(Value::is_array) {
+        let mut row = row.clone();
+        let stages = row["stages"].as_array_mut().into_iter().flatten();
+        for stage in stages.filter(|stage| stage.get("passes").is_some()) {
+            stage["outputs"] = "equal".into();
+        }
+        return row.to_string();
+    }
     let has_legal =
         row.get("legal").is_some_and(Value::is_object) && row.get("legal_passes").is_some();
     let names = if has_legal { &["outputs", "legal_outputs"][..] } else { &["outputs"] };
@@ -477,6 +530,10 @@ mod tests {
             json!({"benchmark": "g", "legal": true, "passes": passes, "operations": 5}),
             &[("order", "demonstration", true, Some(5))],
         );
+        check(
+            json!({"benchmark": "g", "start": "legal", "passes": passes, "operations": 5}),
+            &[("order", "demonstration", true, Some(5))],
+        );
         check(json!({"found_on": "g", "passes": passes}), &[("order", "coreset", false, None)]);
         check(
             json!({"graph": "g", "method": "evolve", "passes": passes, "disabled": 14,
@@ -488,7 +545,15 @@ mod tests {
                    "claimed": {"order": 7}, "legal": {"result": 3}, "legal_passes": passes}),
             &[("order", "ppo", false, Some(7)), ("legal", "ppo", true, None)],
         );
+        check(
+            json!({"graph": "g", "contestant": "ppo", "stages": [
+                {"name": "order", "result": 9.0, "claimed": 7.0, "passes": passes},
+                {"name": "end", "result": 9.0},
+                {"name": "legal", "result": 3.0, "passes": passes}]}),
+            &[("order", "ppo", false, Some(7)), ("legal", "ppo", true, None)],
+        );
         check(json!({"graph": "g", "contestant": "default", "passes": []}), &[]);
+        check(json!({"header": {"stages": []}}), &[]);
         assert!(orders_of(&json!({"passes": passes}), at).is_err());
     }
 
@@ -503,5 +568,9 @@ mod tests {
             r#"{"legal":{"initial":3},"legal_passes":[],"outputs":"equal","legal_outputs":"equal"}"#,
         );
         check(r#"{"outputs":"unchecked","a":1}"#, r#"{"a":1,"outputs":"equal"}"#);
+        check(
+            r#"{"a":1,"stages":[{"name":"order","passes":[]},{"name":"end"}]}"#,
+            r#"{"a":1,"stages":[{"name":"order","outputs":"equal","passes":[]},{"name":"end"}]}"#,
+        );
     }
 }

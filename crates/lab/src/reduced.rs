@@ -1,16 +1,20 @@
 //! Whether a program with fewer layers stands for the whole.
 
-use std::{collections::HashSet, fs::File, io::Write, path::PathBuf, sync::Arc, time::Instant};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Instant};
 
 use anyhow::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use xla_gym_data::{Benchmark, Benchmarks};
+use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{World, WorldConfig};
-use xla_gym_optimize::{Figure, Figures, Judge, Plan, coreset, reduced};
+use xla_gym_optimize::{Judge, Plan, reduced};
+use xla_gym_profile::{Figure, Figures, Profile};
+use xla_gym_rows::{self as rows, Appender};
+use xla_gym_xla_profile::{KERNELS, LEGAL, MEMORY, ORDER, Xla, coreset};
 
-use crate::{graphs, rows::read_rows};
+use crate::graphs;
 
 /// Whether a program with fewer layers stands for the whole: the same plans on both, and how well
 /// what comes of them agrees.
@@ -39,7 +43,7 @@ pub struct Args {
 }
 
 /// What is compared.
-const FIGURES: [Figure; 4] = [Figure::Operations, Figure::Legal, Figure::Kernels, Figure::Memory];
+const FIGURES: [Figure; 4] = [ORDER, LEGAL, KERNELS, MEMORY];
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
@@ -56,8 +60,8 @@ struct Row {
 pub fn run(args: Args) -> Result<()> {
     if !args.only_table {
         let done: HashSet<String> =
-            read_rows::<Row>(&args.output)?.into_iter().map(|row| row.program).collect();
-        let mut file = File::options().create(true).append(true).open(&args.output)?;
+            rows::read_if_any::<Row>(&args.output)?.into_iter().map(|row| row.program).collect();
+        let file = Appender::open(&args.output)?;
         let programs: Vec<Benchmark> = Benchmarks::find(&args.benchmarks)?
             .programs
             .into_iter()
@@ -66,19 +70,19 @@ pub fn run(args: Args) -> Result<()> {
         let bar = graphs::progress(programs.len() as u64, "programs");
         for program in programs {
             let row = compare(program, &args)?;
-            file.write_all((serde_json::to_string(&row)? + "\n").as_bytes())?;
+            file.add(&row)?;
             bar.inc(1);
         }
         bar.finish_and_clear();
     }
-    print(&read_rows(&args.output)?);
+    print(&rows::read_if_any(&args.output)?);
     Ok(())
 }
 
 fn compare(program: Benchmark, args: &Args) -> Result<Row> {
     let name = program.name();
     let found = Benchmarks { programs: vec![program], skipped: Vec::new() };
-    let world = Arc::new(World::with_programs(WorldConfig::xla()?, found)?);
+    let world = Arc::new(World::with_programs(WorldConfig::new(Arc::new(Xla::default()))?, found)?);
     let whole = Judge::new(&world, 0)?;
     let mut row = Row {
         program: name,
@@ -90,7 +94,10 @@ fn compare(program: Benchmark, args: &Args) -> Result<Row> {
     let Some(small) = reduced(&whole)? else { return Ok(row) };
     row.reduced = Some(small.initial);
     let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
-    let orders = coreset(world.engine());
+    let orders: Vec<Vec<PassId>> = coreset()
+        .iter()
+        .filter_map(|order| world.engine().passes(order.iter().map(String::as_str)).ok())
+        .collect();
     for index in 0..args.plans {
         let mut passes = orders[index % orders.len()].clone();
         for _ in 0..rng.random_range(0..=4) {
@@ -102,7 +109,7 @@ fn compare(program: Benchmark, args: &Args) -> Result<Row> {
                 passes.insert(rng.random_range(0..=passes.len()), pass);
             }
         }
-        let plan = Plan::instead(passes);
+        let plan = Plan::instead(whole.spec(), passes);
         let mut figures = Vec::new();
         for (judge, seconds) in [&whole, &small].into_iter().zip(&mut row.seconds) {
             let begin = Instant::now();
@@ -125,7 +132,7 @@ fn beside(figures: &Figures, default: &Figures) -> Vec<f64> {
 fn print(rows: &[Row]) {
     println!(
         "| program | operations | with fewer layers | time | agreement: {} |",
-        FIGURES.map(|figure| figure.name()).join(" | ")
+        FIGURES.map(|figure| Xla::default().spec().figure_name(figure)).join(" | ")
     );
     println!("|---|---|---|---|{}", "---|".repeat(FIGURES.len()));
     for row in rows {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use xla_gym_arrays::Kind;
 use xla_gym_engine::{
     Compiled, EngineError, Scratch, Session,
-    protocol::{Array, CompileOptions, Fill, InputSet, Signature},
+    protocol::{Array, CompileOptions, Fill, Finish, InputSet, Signature},
 };
 use xla_gym_oracle::{Calm, Style, inputs};
 
@@ -68,7 +68,7 @@ impl Precise {
                 let (program, _) = scratch.promote(false, None)?;
                 scratch.compile_program(program, &options)?
             }
-            false => scratch.compile(&[])?,
+            false => scratch.compile(&Finish::default())?,
         };
         Ok(Precise { scratch, compiled })
     }
@@ -85,7 +85,7 @@ impl Referee {
         let signature = session.signature()?;
         let mut precise = Precise::new(session, &signature)?;
         let mut scratch = session.scratch()?;
-        let mut own = Precise { compiled: scratch.compile(&[])?, scratch };
+        let mut own = Precise { compiled: scratch.compile(&Finish::default())?, scratch };
         let mut runs = Vec::new();
         for trial in 0..ROUNDS * KINDS {
             let (round, style) = (trial / KINDS, trial % KINDS);

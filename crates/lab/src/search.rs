@@ -9,7 +9,7 @@ use xla_gym_engine::{
     Session,
     protocol::{Observe, PassId},
 };
-use xla_gym_score::{OPTIONAL, Start, apply_all, run_default, start_session};
+use xla_gym_profile::{apply_all, finish};
 
 use crate::graphs;
 
@@ -40,7 +40,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let engine = graphs::engine(10)?;
     let mut session = engine.load_file(&args.file)?;
-    let mut start = start_session(&mut session, Start::Emitted)?;
+    let mut start = graphs::start_session(&mut session, "emitted")?;
     let passes: Vec<PassId> = graphs::usable_passes(&engine)
         .into_iter()
         .filter(|pass| {
@@ -111,10 +111,10 @@ fn mutate(order: &[PassId], passes: &[PassId], rng: &mut ChaCha8Rng) -> Vec<Pass
 /// Operations, if the state is valid.
 fn value(session: &mut Session, legal: bool) -> Option<u64> {
     if legal {
-        let optional: Vec<String> = OPTIONAL.iter().map(|&name| name.to_owned()).collect();
-        return run_default(session, &optional).ok().map(|run| run.middle.operations);
+        let finished = finish(session, &graphs::without_optional()).ok()?;
+        return Some(finished.counts[graphs::MIDDLE].primary());
     }
     let seen = session.observe(Observe::COUNTS | Observe::VERDICT).ok()?;
     seen.verdict?.ok()?;
-    Some(seen.counts?.operations)
+    Some(seen.counts?.primary())
 }

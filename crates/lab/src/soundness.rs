@@ -2,25 +2,26 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    fs::OpenOptions,
-    io::Write,
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use xla_gym_common::{lock, on_all_cores};
 use xla_gym_data::Benchmark;
 use xla_gym_engine::{
-    Engine, EngineError, Session, on_all_cores,
-    protocol::{Fingerprint, Observe, PassId},
+    Engine, EngineError, Session,
+    protocol::{Fingerprint, Finish, Observe, PassId},
 };
 use xla_gym_oracle::{Options, Reference, ReferenceKind, Verdict};
 use xla_gym_proof::first_wrong;
+use xla_gym_rows::{self as rows, Appender};
+use xla_gym_xla_profile::INSTRUCTIONS;
 
-use crate::{graphs, rows::read_rows, spread::spread};
+use crate::{graphs, spread::spread};
 
 /// Which passes change what programs compute: each pass alone, and after random ones.
 ///
@@ -120,25 +121,25 @@ pub fn run(args: Args) -> Result<()> {
         measure(&args)?;
     }
     let engine = graphs::engine(30)?;
-    print(&read_rows(&args.output)?, &engine);
+    print(&rows::read_if_any(&args.output)?, &engine);
     Ok(())
 }
 
 fn measure(args: &Args) -> Result<()> {
     let done: HashSet<String> =
-        read_rows::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
+        rows::read_if_any::<Row>(&args.output)?.into_iter().map(|row| row.graph).collect();
     let engine = graphs::engine(10)?;
-    let file = Mutex::new(OpenOptions::new().create(true).append(true).open(&args.output)?);
+    let file = Appender::open(&args.output)?;
     let mut programs = spread(&args.benchmarks, args.up_to, args.seed)?;
     programs.truncate(args.graphs);
     programs.retain(|program| !done.contains(&program.name()));
     let bar = graphs::progress(programs.len() as u64, "graphs");
     let queue = Mutex::new(programs.iter());
     on_all_cores(programs.len(), |_| -> Result<()> {
-        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = lock(&queue).next();
         let Some(program) = next else { return Ok(()) };
         let instructions = match program {
-            Benchmark::Graph(graph) => graph.counts.instructions,
+            Benchmark::Graph(graph) => graph.size(),
             _ => 0,
         };
         let mut row =
@@ -147,8 +148,7 @@ fn measure(args: &Args) -> Result<()> {
             row.unusable = Some(format!("{error:#}"));
         }
         row.passes.retain(|_, tried| *tried != Tried::default());
-        let line = serde_json::to_string(&row)? + "\n";
-        file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())?;
+        file.add(&row)?;
         bar.inc(1);
         Ok(())
     })?;
@@ -171,7 +171,7 @@ fn graph(engine: &Engine, program: &Benchmark, args: &Args, row: &mut Row) -> Re
     let mut original = engine.load(&program.source()?)?;
     let (trials, seed, reference) = (args.trials, args.seed, args.reference);
     let options = Options { trials, seed, reference, ..Options::default() };
-    let reference = xla_gym_score::reference(&mut original, options)?.interpreted_once();
+    let reference = graphs::reference(&mut original, options)?.interpreted_once();
     let mut judge =
         Judge { engine, original, reference, known: HashMap::new(), compiled: HashMap::new() };
     let itself = judge.compare(&[])?;
@@ -213,8 +213,8 @@ impl Judge<'_> {
             for &pass in &rest {
                 match session.apply(pass, Observe::COUNTS) {
                     Ok(applied) if applied.changed => {
-                        let counts = applied.observation.counts.unwrap_or_default();
-                        if counts.instructions <= most {
+                        let counts = applied.observation.counts.context("no counts")?;
+                        if counts[INSTRUCTIONS] <= most {
                             taken.push(pass);
                         } else {
                             session = self.after(&taken)?;
@@ -277,19 +277,19 @@ impl Judge<'_> {
         if let Some(known) = fingerprint.as_ref().and_then(|found| self.known.get(found)) {
             return Ok(known.clone());
         }
-        let optimised = graphs::optimised(session);
-        let same = optimised.as_ref().and_then(|found| self.compiled.get(found)).cloned();
+        let optimized = graphs::optimized(session);
+        let same = optimized.as_ref().and_then(|found| self.compiled.get(found)).cloned();
         let finding = match same {
             Some(finding) => finding,
             None => self.run(session)?,
         };
         self.known.extend(fingerprint.map(|found| (found, finding.clone())));
-        self.compiled.extend(optimised.map(|found| (found, finding.clone())));
+        self.compiled.extend(optimized.map(|found| (found, finding.clone())));
         Ok(finding)
     }
 
     fn run(&mut self, session: &mut Session) -> Result<Finding> {
-        Ok(match self.reference.compare_until_different(session, &[]) {
+        Ok(match self.reference.compare_until_different(session, &Finish::default()) {
             Ok(report) => match &report.verdict {
                 Verdict::Equal => Finding::Equal,
                 Verdict::NotComparable { reason } => Finding::Unclear(reason.clone()),
@@ -352,7 +352,7 @@ fn print(rows: &[Row], engine: &Engine) {
         let wrong = is(|found| matches!(found, Finding::Wrong(_)));
         let rejected = is(|found| matches!(found, Finding::Rejected(_)));
         let verdict = match (wrong, rejected) {
-            _ if pass.after_layout => "not tried: only after layouts are chosen".to_owned(),
+            _ if !graphs::is_usable(pass) => "not tried: only after layouts are chosen".to_owned(),
             (0, 0) if alone.changed + after.changed == 0 => "not applicable".to_owned(),
             (0, 0) => "sound".to_owned(),
             (0, rejected) => format!("sound, but rejected on {rejected}"),

@@ -1,15 +1,17 @@
 //! Run time as the objective: many models, each beside XLA's own pipeline and a control.
 
-use std::{fs::File, io::Write, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use xla_gym_data::Benchmarks;
-use xla_gym_engine::EngineConfig;
-use xla_gym_env::{Start, World, WorldConfig};
-use xla_gym_optimize::{Figure, Judge, Objective, Task, optimize};
+use xla_gym_env::World;
+use xla_gym_optimize::{Judge, Objective, Task, optimize};
+use xla_gym_profile::Figures;
 use xla_gym_recipe::{Recipe, Timing};
+use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Budget;
+use xla_gym_xla_profile::KERNELS;
 
 use crate::graphs;
 
@@ -79,7 +81,7 @@ struct Row {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let mut rows = read(&args)?;
+    let mut rows: Vec<Row> = rows::read_if_any(&args.output)?;
     let names: Vec<String> = if args.benchmarks.is_empty() {
         MODELS.iter().map(|&name| name.to_owned()).collect()
     } else {
@@ -87,7 +89,7 @@ pub fn run(args: Args) -> Result<()> {
     };
     if !args.only_table {
         let programs = Benchmarks::find(&names)?.programs;
-        let mut file = File::options().create(true).append(true).open(&args.output)?;
+        let file = Appender::open(&args.output)?;
         let bar = graphs::progress(programs.len() as u64, "models");
         for program in programs {
             let name = program.name();
@@ -96,7 +98,7 @@ pub fn run(args: Args) -> Result<()> {
                 let found = Benchmarks { programs: vec![program], skipped: Vec::new() };
                 match measure(&name, found, &args) {
                     Ok(row) => {
-                        writeln!(file, "{}", serde_json::to_string(&row)?)?;
+                        file.add(&row)?;
                         bar.suspend(|| println!("{}", line(&row)));
                         rows.push(row);
                     }
@@ -112,35 +114,22 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-fn read(args: &Args) -> Result<Vec<Row>> {
-    if !args.output.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(&args.output)?;
-    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
-}
-
 fn measure(name: &str, found: Benchmarks, args: &Args) -> Result<Row> {
-    let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        start: Start::Emitted,
-        ..WorldConfig::xla()?
-    };
-    let judge = Judge::new(&Arc::new(World::with_programs(config, found)?), 0)?;
+    let world = Arc::new(World::with_programs(graphs::world("emitted")?, found)?);
+    let judge = Judge::new(&world, 0)?;
     let task = Task {
-        objective: args.objective.parse::<Objective>()?,
+        objective: Objective::parse(&args.objective, judge.spec())?,
         budget: Budget {
             passes: Some(4000),
             time: Some(Duration::try_from_secs_f64(args.seconds)?),
         },
         seed: args.seed,
         trials: 2,
-        ..Task::default()
+        ..Task::usual(judge.spec())
     };
     let answer = optimize(&judge, &task, &())?;
-    let figures = (Figure::Kernels, &answer.default, &answer.figures);
-    let kernels =
-        (figures.1.get(figures.0).unwrap_or(0.0), figures.2.get(figures.0).unwrap_or(0.0));
+    let kernels = |figures: &Figures| figures.get(KERNELS).unwrap_or(0.0);
+    let kernels = (kernels(&answer.default), kernels(&answer.figures));
     Ok(Row {
         graph: name.to_owned(),
         objective: args.objective.clone(),

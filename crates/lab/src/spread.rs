@@ -11,7 +11,7 @@ use xla_gym_data::{Benchmark, Benchmarks};
 pub fn spread(names: &[String], up_to: u64, seed: u64) -> Result<Vec<Benchmark>> {
     let mut programs = Benchmarks::find(names)?.programs;
     programs.retain(|program| match program {
-        Benchmark::Graph(graph) => graph.counts.instructions <= up_to,
+        Benchmark::Graph(graph) => graph.size() <= up_to,
         _ => true,
     });
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -28,7 +28,7 @@ pub fn spread(names: &[String], up_to: u64, seed: u64) -> Result<Vec<Benchmark>>
     families.shuffle(&mut rng);
     for family in &mut families {
         family.sort_by_key(|program| match program {
-            Benchmark::Graph(graph) => graph.counts.instructions,
+            Benchmark::Graph(graph) => graph.size(),
             _ => 0,
         });
     }

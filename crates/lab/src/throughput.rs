@@ -9,14 +9,15 @@ use anyhow::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use xla_gym_engine::{
-    EngineConfig, EngineError, Session,
+    EngineError, Session,
     protocol::{Observe, PassId},
 };
 use xla_gym_env::{
-    CacheConfig, Env, EnvConfig, EnvError, Start, VectorEnv, VectorStep, View, World, WorldConfig,
+    CacheConfig, Env, EnvConfig, EnvError, VectorEnv, VectorStep, View, World, WorldConfig,
 };
+use xla_gym_xla_profile::NORMALIZED;
 
-use crate::graphs::median;
+use crate::graphs::{self, median};
 
 /// Environments in a vector.
 const VECTOR: usize = 8;
@@ -118,13 +119,11 @@ pub fn run(args: Args) -> Result<()> {
 
 fn world(args: &Args, memory_bytes: usize) -> Result<Arc<World>> {
     let config = WorldConfig {
-        engine: EngineConfig { quarantine: None, ..EngineConfig::xla()? },
-        start: Start::Normalised,
         cache: CacheConfig { memory_bytes, ..CacheConfig::default() },
-        ..WorldConfig::xla()?
+        ..graphs::world(NORMALIZED)?
     };
     let world = Arc::new(World::new(config, [&args.graph])?);
-    // Loading and normalising is not what is measured.
+    // Loading and normalizing is not what is measured.
     world.session(0)?;
     Ok(world)
 }

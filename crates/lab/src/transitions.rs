@@ -13,12 +13,12 @@ use rand::{
 };
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use xla_gym_common::{lock, on_all_cores};
 use xla_gym_data::Benchmarks;
 use xla_gym_engine::{
-    EngineError, on_all_cores,
+    EngineError,
     protocol::{Fingerprint, Observation, Observe, PassId},
 };
-use xla_gym_score::{Start, start_session};
 
 use crate::graphs;
 
@@ -80,7 +80,7 @@ pub fn run(args: Args) -> Result<()> {
     let engine = graphs::engine(20)?;
     let mut programs: Vec<_> = Benchmarks::find(&args.benchmarks)?.programs;
     programs.retain(|program| match program {
-        xla_gym_data::Benchmark::Graph(graph) => graph.counts.instructions <= args.up_to,
+        xla_gym_data::Benchmark::Graph(graph) => graph.size() <= args.up_to,
         _ => true,
     });
     let programs: Vec<_> = programs.into_iter().step_by(args.every.max(1)).collect();
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> Result<()> {
     let seen: Mutex<Seen> = Mutex::default();
     on_all_cores(programs.len(), |index| {
         let mut loaded = engine.load(&programs[index].source()?)?;
-        let mut start = start_session(&mut loaded, Start::Emitted)?;
+        let mut start = graphs::start_session(&mut loaded, "emitted")?;
         let mut known: HashMap<(Fingerprint, PassId), (Option<Fingerprint>, String)> =
             HashMap::new();
         let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
@@ -133,7 +133,7 @@ pub fn run(args: Args) -> Result<()> {
                 }
             }
         }
-        let mut seen = seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut seen = lock(&seen);
         seen.graphs += 1;
         seen.steps += own.steps;
         seen.again += own.again;

@@ -68,8 +68,8 @@ fn wrong_orders_are_found_blamed_and_left_out() {
     let whole = fs::read_to_string(&verdicts).unwrap();
     fs::write(&verdicts, format!("{whole}{{\"file\":\"or")).unwrap();
     assert_eq!(recheck(&all), text);
-    assert_eq!(fs::read_to_string(&verdicts).unwrap(), whole);
-    // An order that was changed is another one.
+    assert!(fs::read_to_string(&verdicts).unwrap().starts_with(&whole));
+    // An order that was changed is another one, and its verdict does not stand behind half a line.
     write(&orders, &[row(&["algsimp"]), row(&["algsimp", "dce"]), row(&["algsimp", "cse"])]);
     assert!(recheck(&all).contains("orders.jsonl | demonstration | order | 3 | 3 | 0 | 0"));
     assert_eq!(lines(&verdicts).len(), 8);

@@ -12,7 +12,7 @@ fn the_committed_table_is_true() {
         .status()
         .unwrap();
     assert!(status.success());
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/pass-table.tsv");
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evidence/pass-table.tsv");
     let committed = std::fs::read_to_string(committed).unwrap();
     let made = std::fs::read_to_string(table).unwrap();
     for (line, (committed, made)) in committed.lines().zip(made.lines()).enumerate() {
@@ -23,7 +23,7 @@ fn the_committed_table_is_true() {
     assert!(made.lines().count() > 80 + 3 && made.lines().nth(3).unwrap().split('\t').count() > 20);
 }
 
-/// The experiment behind `data/episodes.json`, in short.
+/// The experiment behind `evidence/episodes.json`, in short.
 #[test]
 fn random_episodes_do_not_hurt_the_host() {
     let output = Command::new(env!("CARGO_BIN_EXE_xla-gym-lab"))
@@ -57,7 +57,7 @@ fn lab(rows: &Path, command: &mut Command) -> (String, String) {
     (text, std::fs::read_to_string(rows).unwrap())
 }
 
-/// The experiment behind `data/mutants.jsonl`, in short: wrong programs are told apart, right ones
+/// The experiment behind `evidence/mutants.jsonl.zst`, in short: wrong programs are told apart, right ones
 /// are not. And a run that is begun again does nothing twice.
 #[test]
 fn the_oracle_tells_wrong_programs_apart() {
@@ -93,7 +93,7 @@ fn the_oracle_tells_wrong_programs_apart() {
     assert_eq!(measure().1, first);
 }
 
-/// The experiment behind `data/soundness.jsonl`, in short: a pass that is known to be wrong on scatters
+/// The experiment behind `evidence/soundness.jsonl.zst`, in short: a pass that is known to be wrong on scatters
 /// with batch dimensions is found, alone and within walks, and no other is blamed. What is done is not
 /// done again.
 #[test]

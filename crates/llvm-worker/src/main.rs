@@ -5,33 +5,24 @@
 #![forbid(unsafe_code)]
 
 mod observe;
+mod pipeline;
 mod program;
 mod warm_up;
 
 use xla_gym_llvm_shim as llvm;
 use xla_gym_protocol::{
-    ComputationCounts, Failure, FailureKind, Form, Graph, Observation, Observe, Pass, PassId,
-    PipelineOptions, PipelinePass, PipelineReport,
+    Failure, FailureKind, Form, FormSpec, FunctionCounts, Graph, Metric, MetricRole, Observation,
+    Observe, Pass, PassId, PipelineOptions, PipelineReport,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve, unsupported};
 
 use program::Program;
-
-/// What LLVM's own pipelines are called, by the text that runs them.
-const PIPELINES: [&str; 6] = ["O0", "O1", "O2", "O3", "Os", "Oz"];
-
-/// The one that others are compared with unless a request names another.
-const DEFAULT_PIPELINE: &str = "Oz";
 
 struct Llvm;
 
 fn main() {
     llvm::initialize(xla_gym_worker::exit_out_of_memory);
     serve(Llvm)
-}
-
-fn refused(error: impl ToString) -> Failure {
-    failed(FailureKind::Refused, error)
 }
 
 impl Compiler for Llvm {
@@ -42,10 +33,10 @@ impl Compiler for Llvm {
     fn describe(&self) -> Description {
         let pass = |pass: &llvm::Pass| Pass {
             name: pass.name(),
+            base: pass.base.to_owned(),
             kind: pass.kind.as_str().to_owned(),
             description: pass.description.to_owned(),
-            // What this list calls "not for here": no default action.
-            after_layout: !pass.is_default_action(),
+            is_default_action: pass.is_default_action(),
             lossy: pass.lossy,
         };
         Description {
@@ -53,6 +44,18 @@ impl Compiler for Llvm {
             version: llvm::version(),
             passes: llvm::passes().iter().map(pass).collect(),
             opcodes: observe::opcode_names(),
+            counts: vec![
+                Metric::new("instructions", "instructions of all functions").role(MetricRole::Size),
+                Metric::new("blocks", "basic blocks of all functions"),
+                Metric::new("functions", "functions with a body").role(MetricRole::Functions),
+            ],
+            // LLVM has no estimate of a whole program's work.
+            costs: Vec::new(),
+            finals: vec![Metric::new("text", "size of the code in the object file").unit("bytes")],
+            counting: 1,
+            node_features: observe::NODE_FEATURES.map(str::to_owned).to_vec(),
+            forms: vec![form("ll", "LLVM's text"), form("bc", "LLVM's bitcode")],
+            pipelines: pipeline::specs(),
         }
     }
 
@@ -87,15 +90,14 @@ impl Compiler for Llvm {
 
     fn print(&mut self, program: &Program, form: Form) -> Result<Vec<u8>, Failure> {
         match form {
-            Form::Text => Ok(program.module().text()),
+            Form::TEXT => Ok(program.module().text()),
             // With the order of uses, so that what is read back behaves the same.
-            Form::Binary => Ok(program.module().bitcode(true)),
-            Form::PortableText | Form::PortableBinary => Err(unsupported("portable form")),
-            Form::Reduced => Err(unsupported("reduced programs")),
+            Form::BINARY => Ok(program.module().bitcode(true)),
+            Form(_) => Err(unsupported("form like that")),
         }
     }
 
-    fn breakdown(&mut self, program: &Program) -> Result<Vec<ComputationCounts>, Failure> {
+    fn breakdown(&mut self, program: &Program) -> Result<Vec<FunctionCounts>, Failure> {
         Ok(observe::breakdown(program.module()))
     }
 
@@ -108,45 +110,20 @@ impl Compiler for Llvm {
         program: &Program,
         options: &PipelineOptions,
         observe: Observe,
-    ) -> Result<(PipelineReport, Option<Program>, Option<Program>), Failure> {
-        let name = named_pipeline(&options.disable)?;
-        let mut end = program.clone();
-        let begin = std::time::Instant::now();
-        let changed = end.run_pipeline(&format!("default<{name}>")).map_err(refused)?;
-        let nanos = begin.elapsed().as_nanos() as u64;
-        let ran =
-            PipelinePass { pipeline: name.to_owned(), pass: format!("default<{name}>"), changed };
-        // All of LLVM's work on its IR is independent of the target, so that middle and end are one.
-        let seen = self.observe(&mut end, observe);
-        let middle = (options.middle || options.until_middle).then(|| end.clone());
-        let report = PipelineReport {
-            passes: vec![ran],
-            nanos,
-            middle: middle.is_some().then(|| seen.clone()),
-            end: Some(seen),
-            memory: None,
-            middle_program: None,
-            end_program: None,
-        };
-        Ok((report, middle, Some(end)))
+    ) -> Result<(PipelineReport, Vec<Option<Program>>), Failure> {
+        let (mut end, mut report) = pipeline::run(program, options)?;
+        if let Some(stage) = &mut report.stages[0] {
+            stage.observation = self.observe(&mut end, observe);
+        }
+        Ok((report, vec![Some(end)]))
     }
 }
 
-/// The pipeline that a request asks for. The message has no field for it yet: it stands, as
-/// `pipeline=O3`, among the names of passes to leave out, none of which can be left out here.
-fn named_pipeline(words: &[String]) -> Result<&'static str, Failure> {
-    let mut name = DEFAULT_PIPELINE;
-    for word in words {
-        let wanted = word.strip_prefix("pipeline=");
-        name = PIPELINES.into_iter().find(|known| Some(*known) == wanted).ok_or_else(|| {
-            failed(
-                FailureKind::Unsupported,
-                format!(
-                    "`{word}`: LLVM's pipelines run whole, and are {}",
-                    PIPELINES.map(|name| format!("pipeline={name}")).join(", ")
-                ),
-            )
-        })?;
+/// A form whose files end like its name.
+fn form(name: &str, description: &str) -> FormSpec {
+    FormSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        endings: vec![name.to_owned()],
     }
-    Ok(name)
 }

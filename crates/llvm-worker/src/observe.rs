@@ -2,13 +2,17 @@
 
 use xla_gym_llvm_shim::{Flow, Module, NodeKind, OPCODES};
 use xla_gym_protocol::{
-    ComputationCounts, Counts, Fingerprint, Graph, GraphEdge, GraphNode, Observation, Observe,
+    Counts, Fingerprint, FunctionCounts, Graph, GraphEdge, Observation, Observe,
 };
 
 use crate::program::Program;
 
 /// Nodes of the graph that are no instructions, as opcodes behind LLVM's. No program counts them.
 const OTHER_NODES: [&str; 3] = ["variable", "constant", "external"];
+
+/// What a node of the graph says of itself. Types are numbered within the program; functions, and blocks
+/// within a function, from 1, so that 0 is none.
+pub const NODE_FEATURES: [&str; 4] = ["opcode", "type", "function", "block"];
 
 /// What [`Observation::opcodes`] counts, in order.
 pub fn opcode_names() -> Vec<String> {
@@ -29,15 +33,10 @@ pub fn observe(program: &Program, observe: Observe) -> Observation {
     }
 }
 
-/// Every instruction is an operation; what inlining would make of the program is not asked.
+/// In the order in which the worker declares them.
 fn counts(module: &Module) -> Counts {
     let counts = module.counts();
-    Counts {
-        instructions: counts.instructions,
-        operations: counts.instructions,
-        inlined: counts.instructions,
-        computations: counts.functions,
-    }
+    Counts::new(&[counts.instructions, counts.blocks, counts.functions])
 }
 
 fn opcodes(module: &Module) -> Vec<u32> {
@@ -47,10 +46,10 @@ fn opcodes(module: &Module) -> Vec<u32> {
 }
 
 /// Opcodes of each function with a body.
-pub fn breakdown(module: &Module) -> Vec<ComputationCounts> {
+pub fn breakdown(module: &Module) -> Vec<FunctionCounts> {
     let functions = module.functions().into_iter().map(|function| {
         let counts = (0u32..).zip(function.opcodes).filter(|(_, count)| *count > 0);
-        ComputationCounts { name: function.name, runs: true, opcodes: counts.collect() }
+        FunctionCounts { name: function.name, runs: true, opcodes: counts.collect() }
     });
     functions.collect()
 }
@@ -59,18 +58,15 @@ pub fn breakdown(module: &Module) -> Vec<ComputationCounts> {
 pub fn graph(module: &Module) -> Graph {
     let graph = module.graph();
     let other = |which: usize| (OPCODES.len() + which) as u32;
-    let nodes = graph.nodes.iter().map(|node| GraphNode {
-        opcode: match node.kind {
+    let place = |place: Option<u32>| place.map_or(0, |place| u64::from(place) + 1);
+    let nodes = graph.nodes.iter().flat_map(|node| -> [u64; NODE_FEATURES.len()] {
+        let opcode = match node.kind {
             NodeKind::Instruction => node.opcode,
             NodeKind::Variable => other(0),
             NodeKind::Constant => other(1),
             NodeKind::External => other(2),
-        },
-        dtype: node.ty,
-        rank: 0,
-        // Those of no function come after all functions.
-        computation: node.function.unwrap_or(graph.functions.len() as u32),
-        elements: 0,
+        };
+        [opcode.into(), node.ty.into(), place(node.function), place(node.block)]
     });
     let edges = graph.edges.iter().map(|edge| GraphEdge {
         from: edge.from,

@@ -7,7 +7,7 @@ use std::{fs, thread, time::Duration};
 use common::{LIMITS, apply, bitcode, config, engine, instructions, state, text};
 use xla_gym_engine::{
     Engine, EngineConfig, EngineError, PassFailure, Session, Source,
-    protocol::{Form, Limits, Observe, PassId, PipelineOptions},
+    protocol::{Finish, Form, Limits, Observe, PassId, PipelineOptions},
 };
 use xla_gym_llvm_shim as llvm;
 
@@ -19,8 +19,8 @@ fn it_introduces_itself() {
     assert!(hello.version.starts_with("19."), "{}", hello.version);
     assert!(hello.passes.len() >= 200);
     let named = |name: &str| &hello.passes[usize::from(engine.pass(name).unwrap().0)];
-    assert!(!named("gvn").lossy && !named("gvn").after_layout);
-    assert!(named("lower-invoke").lossy && named("lower-invoke").after_layout);
+    assert!(!named("gvn").lossy && named("gvn").is_default_action);
+    assert!(named("lower-invoke").lossy && !named("lower-invoke").is_default_action);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn passes_lead_where_opt_leads() {
     // One at a time, and all of them in one run of LLVM's own program.
     llvm::initialize(|| std::process::abort());
     let nested = passes.map(|pass| llvm::find_pass(pass).unwrap().nested());
-    let ours = String::from_utf8(session.print(Form::Text).unwrap()).unwrap();
+    let ours = String::from_utf8(session.print(Form::TEXT).unwrap()).unwrap();
     let body = |text: &str| text.split_once("\n\n").unwrap().1.to_owned();
     let theirs = common::run(
         common::tool("opt")
@@ -71,14 +71,14 @@ fn observations_are_of_the_state() {
     let before = session.observe(everything | Observe::COST).unwrap();
     assert!(before.cost.unwrap().is_err(), "LLVM gives none");
     let counts = before.counts.unwrap();
-    assert_eq!(counts.operations, counts.instructions);
+    assert_eq!(engine.hello().primary(), "instructions");
     assert_eq!(before.opcodes.as_ref().unwrap().len(), engine.hello().opcodes.len());
-    assert_eq!(u64::from(before.opcodes.unwrap().iter().sum::<u32>()), counts.instructions);
+    assert_eq!(u64::from(before.opcodes.unwrap().iter().sum::<u32>()), counts.primary());
     assert!(apply(&mut session, "sroa"));
     let after = session.observe(everything).unwrap();
     assert_ne!(after.fingerprint, before.fingerprint);
     assert_ne!(after.exact, before.exact);
-    assert!(after.counts.unwrap().instructions < counts.instructions);
+    assert!(after.counts.unwrap().primary() < counts.primary());
     // A pass that finds nothing more to do is known not to have changed anything.
     assert!(!apply(&mut session, "sroa"));
     assert_eq!(session.observe(everything).unwrap(), after);
@@ -95,13 +95,15 @@ fn breakdown_and_graph_are_of_the_same_program() {
     assert_eq!(u64::from(sum), count);
     let graph = session.graph().unwrap();
     let opcodes = &engine.hello().opcodes;
-    let kind = |name: &str| opcodes.iter().position(|opcode| opcode == name).unwrap() as u32;
+    let kind = |name: &str| opcodes.iter().position(|opcode| opcode == name).unwrap() as u64;
     let first_other = kind("variable");
-    let found = graph.nodes.iter().filter(|node| node.opcode < first_other).count();
+    let features = &engine.hello().node_features;
+    let rows: Vec<&[u64]> = graph.nodes.chunks(features.len()).collect();
+    let found = rows.iter().filter(|node| node[0] < first_other).count();
     assert_eq!(found as u64, count);
-    let nodes = graph.nodes.len() as u32;
+    let nodes = rows.len() as u32;
     assert!(graph.edges.iter().all(|edge| edge.from < nodes && edge.to < nodes));
-    assert!(graph.nodes.iter().all(|node| (node.opcode as usize) < opcodes.len()));
+    assert!(rows.iter().all(|node| node[0] < opcodes.len() as u64));
 }
 
 #[test]
@@ -111,15 +113,15 @@ fn every_form_is_read_back() {
     apply(&mut session, "sroa");
     let exact = session.observe(Observe::EXACT).unwrap().exact;
     let fingerprint = session.fingerprint().unwrap();
-    for form in [Form::Text, Form::Binary] {
+    for form in [Form::TEXT, Form::BINARY] {
         let bytes = session.print(form).unwrap();
         let mut back = engine.load(&Source::from_bytes("back", bytes).unwrap()).unwrap();
         assert_eq!(back.fingerprint().unwrap(), fingerprint, "{form:?}");
-        if form == Form::Binary {
+        if form == Form::BINARY {
             assert_eq!(back.observe(Observe::EXACT).unwrap().exact, exact);
         }
     }
-    assert!(session.print(Form::PortableText).is_err());
+    assert!(session.print(Form(2)).is_err());
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn forks_and_undo_are_exact() {
     // The compiler's own copy is exact, too.
     let mut scratch = session.scratch().unwrap();
     let copy = scratch.clone_program().unwrap();
-    let printed = Source::from_bytes("copy", scratch.print(copy, Form::Binary).unwrap()).unwrap();
+    let printed = Source::from_bytes("copy", scratch.print(copy, Form::BINARY).unwrap()).unwrap();
     let mut copy = engine.load(&printed).unwrap();
     assert!(state(&mut copy) == state(&mut session));
 }
@@ -173,7 +175,7 @@ fn no_default_action_starts_a_thread() {
     let engine = engine();
     let mut session = engine.load(&bitcode("matrix")).unwrap();
     for (at, pass) in engine.hello().passes.iter().enumerate() {
-        if pass.after_layout {
+        if !pass.is_default_action {
             continue;
         }
         let mut fork = session.fork().unwrap();
@@ -296,16 +298,27 @@ fn pipelines_run_on_a_copy() {
     let engine = engine();
     let mut session = engine.load(&bitcode("stringsearch")).unwrap();
     let before = state(&mut session);
-    let mut size = |words: &[&str]| {
-        let disable = words.iter().map(|word| (*word).to_owned()).collect();
-        let options = PipelineOptions { disable, ..PipelineOptions::default() };
+    let mut run = |name: &str, disabled: &[&str]| {
+        let place = engine.hello().pipelines.iter().position(|pipeline| pipeline.name == name);
+        let finish = Finish {
+            pipeline: place.unwrap() as u16,
+            disabled: disabled.iter().map(|pass| (*pass).to_owned()).collect(),
+        };
+        let options = PipelineOptions { finish, ..PipelineOptions::default() };
         let report = session.scratch().unwrap().pipeline(&options, Observe::COUNTS)?;
-        Ok::<u64, EngineError>(report.end.unwrap().counts.unwrap().instructions)
+        let size = report.end().unwrap().observation.counts.unwrap().primary();
+        Ok::<(u64, f64), EngineError>((size, report.finals.unwrap().primary()))
     };
-    let smallest = size(&[]).unwrap();
-    assert_eq!(size(&["pipeline=Oz"]).unwrap(), smallest);
-    assert!(size(&["pipeline=O3"]).unwrap() > smallest);
-    assert!(size(&["pipeline=O0"]).unwrap() > smallest);
-    assert!(size(&["gvn"]).unwrap_err().to_string().contains("pipeline=O3"));
+    let (smallest, text) = run("Oz", &[]).unwrap();
+    for name in ["O0", "O1", "O2", "O3", "as-is"] {
+        let (size, other) = run(name, &[]).unwrap();
+        assert!(size > smallest && other > text, "{name}: {size}, {other} bytes");
+    }
+    let error = run("Oz", &["gvn"]).unwrap_err().to_string();
+    assert!(error.contains("`gvn` cannot be left out"), "{error}");
     assert!(state(&mut session) == before);
+    // As passes they lead to the same place.
+    assert_eq!(run("as-is", &[]).unwrap().0, before.1.counts.unwrap().primary());
+    assert!(apply(&mut session, "default<Oz>"));
+    assert_eq!(instructions(&mut session), smallest);
 }

@@ -26,7 +26,7 @@ fn random_walks_keep_what_programs_print() {
     let engine = engine();
     let actions: Vec<PassId> = (0..engine.hello().passes.len() as u16)
         .map(PassId)
-        .filter(|pass| !engine.hello().passes[usize::from(pass.0)].after_layout)
+        .filter(|pass| engine.hello().passes[usize::from(pass.0)].is_default_action)
         .collect();
     let mut failed: BTreeMap<String, usize> = BTreeMap::new();
     let mut guilty: Vec<String> = Vec::new();
@@ -50,7 +50,7 @@ fn random_walks_keep_what_programs_print() {
                             let pass = engine.pass_name(pass);
                             guilty.push(format!("{name}: {pass} breaks it: {message}"));
                             session.undo(1).unwrap();
-                        } else if seen.counts.unwrap().instructions > LARGEST {
+                        } else if seen.counts.unwrap().primary() > LARGEST {
                             session.undo(1).unwrap();
                         }
                     }

@@ -11,6 +11,18 @@ const CHUNK: usize = 1 << 14;
 const BETAS: (f64, f64) = (0.9, 0.999);
 
 /// Adam (Kingma and Ba, 2015), as PyTorch computes it, with betas of 0.9 and 0.999.
+///
+/// ```
+/// use xla_gym_nn::Adam;
+///
+/// // Goes down to where (x - 3)² is least.
+/// let (mut adam, mut x) = (Adam::new(1, 0.1, 1e-8), [0.0]);
+/// for _ in 0..500 {
+///     let gradient = [2.0 * (x[0] - 3.0)];
+///     adam.step(&mut x, &gradient);
+/// }
+/// assert!((x[0] - 3.0).abs() < 1e-3);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Adam {
     learning_rate: f64,

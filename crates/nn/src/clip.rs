@@ -13,6 +13,12 @@ pub fn norm(gradient: &[f32]) -> f32 {
 }
 
 /// Scales a gradient down to a length if it is longer; returns the length it had.
+///
+/// ```
+/// let mut gradient = [3.0, 4.0];
+/// assert_eq!(xla_gym_nn::clip_norm(&mut gradient, 1.0), 5.0);
+/// assert!((xla_gym_nn::norm(&gradient) - 1.0).abs() < 1e-6);
+/// ```
 pub fn clip_norm(gradient: &mut [f32], most: f32) -> f32 {
     clip_norms(&mut [gradient], most)
 }

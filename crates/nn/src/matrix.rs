@@ -1,6 +1,14 @@
 //! Rows of numbers.
 
 /// Rows of numbers, one behind the other.
+///
+/// ```
+/// use xla_gym_nn::Matrix;
+///
+/// let mut matrix = Matrix::from_vec(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+/// matrix.row_mut(1)[0] = 0.0;
+/// assert_eq!((matrix.rows(), matrix.row(1)), (2, &[0.0, 5.0, 6.0][..]));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
     rows: usize,

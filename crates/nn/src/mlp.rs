@@ -15,6 +15,17 @@ use crate::{
 const FEW: usize = 16;
 
 /// A multi-layer perceptron. Its parameters lie in one vector, as [`Shape::layers`] says.
+///
+/// ```
+/// use xla_gym_nn::{Activation, Matrix, Mlp, Shape, Space};
+///
+/// // One hidden unit, two inputs: weights and a bias for it, then a weight and a bias for the output.
+/// let shape = Shape { inputs: 2, hidden: vec![1], outputs: 1, activation: Activation::Relu };
+/// let mlp = Mlp::from_parameters(shape, vec![1.0, -1.0, 0.5, 2.0, 0.0]).unwrap();
+/// assert_eq!(mlp.infer(&[3.0, 1.0], &mut Space::default()), [5.0]);
+/// let rows = Matrix::from_vec(2, 2, vec![3.0, 1.0, 1.0, 3.0]);
+/// assert_eq!(mlp.forward(&rows).data(), [5.0, 0.0]);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mlp {
     shape: Shape,

@@ -1,7 +1,7 @@
 //! The product of two matrices.
 //!
 //! As the fast libraries do it: both matrices are copied into panels in the order in which they
-//! will be read, and a small kernel keeps a tile of the result in registers. A number of the result
+//! will be read, and a small loop keeps a tile of the result in registers. A number of the result
 //! is a sum over stretches of [`DEPTH`] products, each summed up from its first to its last by fused
 //! operations; where its tile lies, who computes it and how wide a vector is do not enter into it.
 

@@ -16,6 +16,14 @@ pub enum Activation {
 }
 
 /// How many units there are.
+///
+/// ```
+/// use xla_gym_nn::{Activation, Shape};
+///
+/// let shape = Shape { inputs: 4, hidden: vec![3], outputs: 2, activation: Activation::Tanh };
+/// let last = shape.layers().last().unwrap();
+/// assert_eq!((shape.parameters(), last.weights, last.biases), (23, 15..21, 21..23));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Numbers in an observation.

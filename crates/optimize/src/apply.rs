@@ -7,9 +7,10 @@ use xla_gym_engine::{
     protocol::{Fingerprint, PassId},
 };
 use xla_gym_env::{Walk, World};
+use xla_gym_profile::Finish;
 use xla_gym_recipe::Recipe;
 
-use crate::{error::OptimizeError, leave_out::can_be_left_out, plan::Plan};
+use crate::{error::OptimizeError, plan::Plan};
 
 /// A program after the passes of a recipe.
 pub struct Applied {
@@ -27,17 +28,30 @@ pub struct Applied {
 /// does. Recipes come from strangers too: what they leave out of the pipeline has to be something
 /// that it can do without.
 pub fn plan_of(world: &World, recipe: &Recipe) -> Result<Plan, OptimizeError> {
-    if world.start() != recipe.start {
-        return Err(OptimizeError::Start);
+    if world.start_name() != recipe.start {
+        return Err(OptimizeError::Start {
+            recipe: recipe.start.clone(),
+            world: world.start_name().to_owned(),
+        });
     }
     let passes: Vec<PassId> = world.engine().passes(recipe.passes.iter().map(String::as_str))?;
     let disabled = recipe.disabled_passes.clone();
-    let optional = can_be_left_out();
+    let optional = world.profile().can_be_left_out();
     if let Some(pass) = disabled.iter().find(|&pass| !optional.contains(pass)) {
-        return Err(OptimizeError::NotOptional { pass: pass.clone() });
+        let pipeline = world.profile().spec().words.pipeline;
+        return Err(OptimizeError::NotOptional { pass: pass.clone(), pipeline });
     }
-    let is_default = passes.is_empty() && disabled.is_empty();
-    Ok(Plan { passes, disabled, is_default })
+    let spec = world.profile().spec();
+    let pipelines = &world.engine().hello().pipelines;
+    let pipeline = match recipe.pipeline.as_str() {
+        "" => spec.usual.pipeline,
+        name => pipelines
+            .iter()
+            .position(|pipeline| pipeline.name == name)
+            .ok_or_else(|| OptimizeError::NoPipeline { pipeline: name.to_owned() })?
+            as u16,
+    };
+    Ok(Plan { passes, finish: Finish { pipeline, disabled }, is_default: recipe.is_default() })
 }
 
 /// Whether a recipe is for a program: what does not quite fit, in words. An error if it is for another

@@ -3,7 +3,7 @@
 use xla_gym_engine::{EngineError, protocol::Fingerprint};
 use xla_gym_env::EnvError;
 
-/// Why a program cannot be optimised.
+/// Why a program cannot be optimized.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptimizeError {
@@ -27,16 +27,32 @@ pub enum OptimizeError {
         got: Fingerprint,
     },
     /// A recipe that begins elsewhere.
-    #[error("the recipe begins at another start state than this world")]
-    Start,
+    #[error(
+        "the recipe begins at the start {recipe:?}, and {world:?} was asked for; use the recipe's, or \
+         make one with `xla-gym optimize`"
+    )]
+    Start {
+        /// Of the recipe.
+        recipe: String,
+        /// Of this world.
+        world: String,
+    },
+    /// A recipe that goes on by a pipeline that this compiler does not have.
+    #[error("the recipe goes on by the pipeline {pipeline:?}, which this compiler does not have")]
+    NoPipeline {
+        /// The pipeline.
+        pipeline: String,
+    },
     /// A recipe that leaves out of the compiler's pipeline what nobody has left out without harm.
     #[error(
-        "the recipe leaves out {pass:?}, which is not among the passes that XLA's pipeline can do \
+        "the recipe leaves out {pass:?}, which is not among the passes that {pipeline} can do \
          without; take it out of disabled_passes, or make a recipe with `xla-gym optimize`"
     )]
     NotOptional {
         /// The pass.
         pass: String,
+        /// How the compiler's pipeline is called.
+        pipeline: &'static str,
     },
     /// Remembered passes that do not take place any more.
     #[error(

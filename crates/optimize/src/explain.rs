@@ -2,35 +2,57 @@
 
 use xla_gym_engine::{
     EngineError, Session,
-    protocol::{Observation, Observe, PassId, PipelineOptions},
+    protocol::{self, Hello, Observation, Observe, PassId, PipelineOptions},
 };
+use xla_gym_env::Walk;
+use xla_gym_profile::{Comparison, Figure, Figures, Finish, Spec};
 use xla_gym_recipe::{Recipe, Timing};
 use xla_gym_report::{
-    Contribution, Explanation, Figures as StepFigures, FrontPoint, OpcodeRow, StepRow, SummaryRow,
-    Timeline, TimingRows,
+    Baseline, Contribution, Explanation, FrontPoint, Metric, OpcodeRow, OpcodeTable, StepRow,
+    SummaryRow, Timeline, TimingRows,
 };
 
 use crate::{
     error::OptimizeError,
-    objective::{Figure, Figures},
     plan::{Judge, Plan, walk},
     task::Answer,
     watch::Watch,
 };
 
+/// An explanation of nothing yet, with the words for what the compiler does by itself.
+pub fn explanation(spec: &Spec) -> Explanation {
+    Explanation {
+        compiler: spec.words.title.to_owned(),
+        baseline: Baseline::new(spec.words.baseline_short, spec.words.baseline),
+        final_figure: spec
+            .tie_break
+            .first()
+            .map_or("", |figure| spec.figure_name(*figure))
+            .to_owned(),
+        ..Explanation::default()
+    }
+}
+
+/// What [`step_figures`] gives: counts, then costs.
+fn metrics(hello: &Hello) -> Vec<Metric> {
+    let metric = |metric: &protocol::Metric| Metric::new(&metric.name, &metric.name, &metric.unit);
+    hello.counts.iter().chain(&hello.costs).map(metric).collect()
+}
+
 /// What each pass does, one after the other.
 pub fn timeline(judge: &Judge, passes: &[PassId]) -> Result<Timeline, OptimizeError> {
-    let mut session = judge.world.session(judge.benchmark)?;
+    let mut session = Walk::begin(&judge.world, judge.benchmark)?.into_session()?;
+    let hello = judge.world.engine().hello();
     let look = Observe::COUNTS.and(Observe::COST);
-    let start = step_figures(&session.observe(look)?);
+    let start = step_figures(hello, &session.observe(look)?);
     let mut steps = Vec::new();
-    let mut figures = start;
+    let mut figures = start.clone();
     for &pass in passes {
         let name = judge.world.engine().pass_name(pass).to_owned();
         let (changed, nanos) = match session.apply(pass, look) {
             Ok(applied) => {
                 if applied.changed {
-                    figures = step_figures(&applied.observation);
+                    figures = step_figures(hello, &applied.observation);
                 }
                 (applied.changed, applied.nanos)
             }
@@ -38,9 +60,9 @@ pub fn timeline(judge: &Judge, passes: &[PassId]) -> Result<Timeline, OptimizeEr
             Err(EngineError::Pass(_)) => (false, 0),
             Err(error) => return Err(error.into()),
         };
-        steps.push(StepRow { pass: name, changed, figures, nanos });
+        steps.push(StepRow { pass: name, changed, figures: figures.clone(), nanos });
     }
-    Ok(Timeline { start, steps })
+    Ok(Timeline { metrics: metrics(hello), start, steps })
 }
 
 /// What each pass contributed: in its own step, and to the end, which is what is missing there if
@@ -53,32 +75,35 @@ pub fn attribute(
 ) -> Result<Vec<Contribution>, OptimizeError> {
     let timeline = timeline(judge, &plan.passes)?;
     let whole = judge.judge(plan)?;
-    let operations = timeline.end().operations;
-    let mut before = timeline.start.operations;
+    let at_end = timeline.end().unwrap_or_default();
+    let mut before = timeline.start().unwrap_or_default();
     let mut contributions = Vec::new();
     watch.counting(plan.passes.len() as u64, "passes");
     for (index, step) in timeline.steps.iter().enumerate() {
         let mut rest = plan.clone();
         rest.passes.remove(index);
         let state = walk(&judge.world, judge.benchmark, &rest.passes)?;
-        let left_out = state.state().counts.operations as i64 - operations as i64;
+        let left_out = state.state().counts.primary() as f64 - at_end;
         drop(state);
         let left_out_final = match (&whole, to_the_end) {
-            (Ok(whole), true) => judge
-                .judge(&rest)?
-                .ok()
-                .map(|without| without.figures.kernels as i64 - whole.figures.kernels as i64),
+            (Ok(whole), true) => {
+                let last = judge.spec().tie_break.first();
+                let value = |figures: &Figures| last.and_then(|last| figures.get(*last));
+                let without = judge.judge(&rest)?.ok().and_then(|without| value(&without.figures));
+                without.zip(value(&whole.figures)).map(|(without, whole)| without - whole)
+            }
             _ => None,
         };
+        let after = step.primary().unwrap_or_default();
         contributions.push(Contribution {
             position: index + 1,
             pass: step.pass.clone(),
-            by_step: before as i64 - step.figures.operations as i64,
+            by_step: before - after,
             left_out: Some(left_out),
             left_out_final,
             seconds: step.nanos as f64 / 1e9,
         });
-        before = step.figures.operations;
+        before = after;
         watch.at(index as u64 + 1);
     }
     watch.done_counting();
@@ -99,7 +124,7 @@ pub fn explain(
     let contributions =
         if plan.is_default { Vec::new() } else { attribute(judge, plan, true, watch)? };
     watch.doing("counting opcodes");
-    let (opcodes, final_opcodes) = opcodes(judge, plan)?;
+    let opcodes = opcodes(judge, plan)?;
     let recipe = &answer.recipe;
     Ok(Explanation {
         title: recipe.program.name.clone(),
@@ -107,30 +132,26 @@ pub fn explain(
         objective: recipe.objective.clone(),
         command,
         summary: summary(judge, &answer.figures, &answer.default, recipe.evidence.timing.as_ref()),
-        verdicts: verdicts(recipe),
+        verdicts: verdicts(judge.spec(), recipe),
         order,
         default_order,
         contributions,
         opcodes,
-        final_opcodes,
-        timing: timing(recipe),
+        timing: timing(judge.spec(), recipe),
         disabled_passes: recipe.disabled_passes.clone(),
         recipe_json: serde_json::to_string_pretty(recipe).unwrap_or_default(),
         notes: recipe.evidence.dropped.iter().map(|note| format!("Dropped: {note}")).collect(),
-        front: front_points(answer),
+        front: front_points(judge.spec(), answer),
         front_axes: recipe.objective.split(',').map(str::to_owned).collect(),
+        ..explanation(judge.spec())
     })
 }
 
-fn step_figures(seen: &Observation) -> StepFigures {
+fn step_figures(hello: &Hello, seen: &Observation) -> Vec<Option<f64>> {
     let counts = seen.counts.unwrap_or_default();
     let cost = seen.cost.as_ref().and_then(|cost| cost.as_ref().ok());
-    StepFigures {
-        operations: counts.operations,
-        instructions: counts.instructions,
-        flops: cost.map_or(0.0, |cost| cost.flops + cost.transcendentals),
-        bytes: cost.map_or(0.0, |cost| cost.bytes_accessed),
-    }
+    let costs = (0..hello.costs.len()).map(|at| cost.and_then(|cost| cost.get(at)).copied());
+    counts.iter().map(|count| Some(*count as f64)).chain(costs).collect()
 }
 
 /// The figures side by side; `start` where it means something.
@@ -140,41 +161,38 @@ pub fn summary(
     default: &Figures,
     timing: Option<&Timing>,
 ) -> Vec<SummaryRow> {
+    let spec = judge.spec();
     let mut rows = Vec::new();
-    for figure in Figure::ALL {
+    for figure in spec.all_figures() {
         let (Some(before), Some(now)) = (default.get(figure), figures.get(figure)) else {
             continue;
         };
-        let (name, start, ratio) = match figure {
-            Figure::Operations => {
-                ("operations, order", Some(judge.initial), judge.order(figures).value())
-            }
-            Figure::Legal => (
-                "operations, legal",
-                Some(judge.bare.middle.operations),
-                judge.legal(figures).value(),
-            ),
-            Figure::Kernels => ("kernels", None, Some(before / now.max(1.0))),
-            Figure::Flops => ("flops of the final program", None, share(before, now)),
-            Figure::Bytes => ("bytes of the final program", None, share(before, now)),
-            Figure::Memory => ("memory of the final program, bytes", None, share(before, now)),
-            Figure::RunTime => ("run-time, µs", None, share(before, now)),
-            Figure::CompileTime => ("compile-time, ms", None, share(before, now)),
+        let (name, unit) = match figure {
+            Figure::Counted(_) => (spec.label(figure), 1.0),
+            Figure::RunTime => ("run-time, µs", 1e-3),
+            Figure::CompileTime => ("compile-time, ms", 1e-6),
         };
-        let unit = match figure {
-            Figure::RunTime => 1e-3,
-            Figure::CompileTime => 1e-6,
-            _ => 1.0,
+        let stage = spec.stages.iter().find(|stage| stage.figure == figure);
+        let (start, ratio) = match stage {
+            Some(stage) => (
+                // Where something is left over something, what was there at first says nothing.
+                judge
+                    .bare_figures
+                    .get(figure)
+                    .filter(|_| stage.comparison == Comparison::Reduction),
+                judge.worth(stage, figures),
+            ),
+            None => (None, share(before, now)),
         };
         let note = match (figure, timing) {
-            (Figure::Memory, _) if now > before => "grew".to_owned(),
+            _ if Some(figure) == spec.memory && now > before => "grew".to_owned(),
             (Figure::RunTime, Some(timing)) => noise(timing.run.within_noise),
             (Figure::CompileTime, Some(timing)) => noise(timing.compile.within_noise),
             _ => String::new(),
         };
         rows.push(SummaryRow {
             name: name.to_owned(),
-            start: start.map(|start| start as f64),
+            start,
             default: before * unit,
             result: now * unit,
             ratio,
@@ -192,7 +210,7 @@ fn noise(within: bool) -> String {
     if within { "within the noise".to_owned() } else { String::new() }
 }
 
-fn verdicts(recipe: &Recipe) -> Vec<(String, bool, String)> {
+fn verdicts(spec: &Spec, recipe: &Recipe) -> Vec<(String, bool, String)> {
     let Some(outputs) = &recipe.evidence.outputs else {
         return Vec::new();
     };
@@ -210,9 +228,13 @@ fn verdicts(recipe: &Recipe) -> Vec<(String, bool, String)> {
         ),
     };
     vec![
-        ("XLA's verifier accepts it".to_owned(), true, "after every pass".to_owned()),
         (
-            "XLA compiles it".to_owned(),
+            format!("the verifier of {} accepts it", spec.words.title),
+            true,
+            "after every pass".to_owned(),
+        ),
+        (
+            format!("{} compiles it", spec.words.title),
             true,
             "with the passes left out that it replaces".to_owned(),
         ),
@@ -220,12 +242,13 @@ fn verdicts(recipe: &Recipe) -> Vec<(String, bool, String)> {
     ]
 }
 
-fn timing(recipe: &Recipe) -> Option<TimingRows> {
+fn timing(spec: &Spec, recipe: &Recipe) -> Option<TimingRows> {
     let timing = recipe.evidence.timing.as_ref()?;
+    let own = spec.words.baseline_short;
     let mut rows = Vec::new();
     let mut sentences = Vec::new();
     for (name, paired) in [("run", &timing.run), ("compile", &timing.compile)] {
-        for (side, series) in [("XLA's own", paired.default), ("result", paired.result)] {
+        for (side, series) in [(own, paired.default), ("result", paired.result)] {
             rows.push((
                 format!("{name}, {side}"),
                 series.median,
@@ -236,7 +259,7 @@ fn timing(recipe: &Recipe) -> Option<TimingRows> {
         let controls: Vec<String> =
             paired.controls.iter().map(|control| format!("{:.3}", control.speedup)).collect();
         sentences.push(format!(
-            "{name}: {:.3}× as fast (95% interval {:.3} to {:.3}); XLA's own beside itself: {}.{}",
+            "{name}: {:.3}× as fast (95% interval {:.3} to {:.3}); {own} beside itself: {}.{}",
             paired.speedup,
             paired.interval.0,
             paired.interval.1,
@@ -247,9 +270,9 @@ fn timing(recipe: &Recipe) -> Option<TimingRows> {
     Some(TimingRows { rows, sentences })
 }
 
-fn front_points(answer: &Answer) -> Vec<FrontPoint> {
+fn front_points(spec: &Spec, answer: &Answer) -> Vec<FrontPoint> {
     let figures: Vec<Figure> =
-        answer.recipe.objective.split(',').filter_map(|name| name.parse().ok()).collect();
+        answer.recipe.objective.split(',').filter_map(|name| spec.figure(name)).collect();
     let point = |label: &str, values: &Figures, chosen: bool| FrontPoint {
         label: label.to_owned(),
         values: figures.iter().map(|figure| values.get(*figure).unwrap_or(f64::NAN)).collect(),
@@ -258,40 +281,48 @@ fn front_points(answer: &Answer) -> Vec<FrontPoint> {
     if answer.front.is_empty() {
         return Vec::new();
     }
-    let mut points = vec![point("XLA's own", &answer.default, answer.plan.is_default)];
+    let mut points =
+        vec![point(spec.words.baseline_short, &answer.default, answer.plan.is_default)];
     for proven in &answer.front {
         let plan = &proven.judged.plan;
-        let label = format!("{} passes, {} left out", plan.passes.len(), plan.disabled.len());
+        let label =
+            format!("{} passes, {} left out", plan.passes.len(), plan.finish.disabled.len());
         points.push(point(&label, &proven.judged.figures, *plan == answer.plan));
     }
     points
 }
 
 /// Opcodes at the end of the order, and of the final program: start, default, result.
-fn opcodes(judge: &Judge, plan: &Plan) -> Result<(Vec<OpcodeRow>, Vec<OpcodeRow>), OptimizeError> {
+fn opcodes(judge: &Judge, plan: &Plan) -> Result<Vec<OpcodeTable>, OptimizeError> {
     let mut emitted = judge.emitted()?;
-    let start = counts(&mut judge.world.session(judge.benchmark)?)?;
+    let start = counts(&mut Walk::begin(&judge.world, judge.benchmark)?.into_session()?)?;
     let default =
         counts(&mut walk(&judge.world, judge.benchmark, &judge.own_order)?.into_session()?)?;
-    let default_end = final_counts(&mut emitted, &[])?;
-    if plan.is_default {
-        let at_end = rows(judge, &start, &default, &default);
-        return Ok((at_end, rows(judge, &[], &default_end, &default_end)));
-    }
-    let mut session = judge.session(plan)?;
-    let result = counts(&mut session)?;
-    let result_end = final_counts(&mut session, &plan.disabled)?;
-    Ok((rows(judge, &start, &default, &result), rows(judge, &[], &default_end, &result_end)))
+    let default_end = final_counts(&mut emitted, &judge.spec().usual)?;
+    let table = |stage: &str, start: &[u32], default: &[u32], result: &[u32]| OpcodeTable {
+        stage: stage.to_owned(),
+        rows: rows(judge, start, default, result),
+    };
+    let (result, result_end) = if plan.is_default {
+        (default.clone(), default_end.clone())
+    } else {
+        let mut session = judge.session(plan)?;
+        (counts(&mut session)?, final_counts(&mut session, &plan.finish)?)
+    };
+    Ok(vec![
+        table("at the end of the order", &start, &default, &result),
+        table("of the final programs", &[], &default_end, &result_end),
+    ])
 }
 
 fn counts(session: &mut Session) -> Result<Vec<u32>, OptimizeError> {
     Ok(session.observe(Observe::OPCODES)?.opcodes.unwrap_or_default())
 }
 
-fn final_counts(session: &mut Session, disable: &[String]) -> Result<Vec<u32>, OptimizeError> {
-    let options = PipelineOptions { disable: disable.to_vec(), ..PipelineOptions::default() };
+fn final_counts(session: &mut Session, how: &Finish) -> Result<Vec<u32>, OptimizeError> {
+    let options = PipelineOptions { finish: how.clone(), ..PipelineOptions::default() };
     let report = session.scratch()?.pipeline(&options, Observe::OPCODES)?;
-    Ok(report.end.and_then(|end| end.opcodes).unwrap_or_default())
+    Ok(report.end().and_then(|end| end.observation.opcodes.clone()).unwrap_or_default())
 }
 
 fn rows(judge: &Judge, start: &[u32], default: &[u32], result: &[u32]) -> Vec<OpcodeRow> {

@@ -1,6 +1,6 @@
 //! Looks for what is fast, by the clock.
 //!
-//! Neither operations nor bytes tell how fast a program is, so candidates of many kinds are compiled
+//! Neither counts nor estimates tell how fast a program is, so candidates of many kinds are compiled
 //! and run beside the default, the best are changed a little and run again.
 
 use std::{
@@ -11,11 +11,12 @@ use std::{
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use xla_gym_engine::protocol::InputSet;
+use xla_gym_profile::Figures;
 use xla_gym_search::Candidate;
 
 use crate::{
     error::OptimizeError,
-    objective::{Figures, Objective},
+    objective::Objective,
     plan::{Judge, Judged, Plan},
     race::{LUCK, Race},
     stats::{median, speedup},
@@ -83,7 +84,7 @@ impl FastSearch<'_> {
                 self.judge.needs() as f64 / f64::from(1 << 30)
             )));
         }
-        let default = Contestant::of_plan(self.judge, &Plan::default_way())?
+        let default = Contestant::of_plan(self.judge, &Plan::default_way(self.judge.spec()))?
             .map_err(OptimizeError::NotRunnable)?;
         let mut track = self.track(&default)?;
         track.race(&[0], HEAT, HEAT_TIME, self.stop).map_err(OptimizeError::NotRunnable)?;
@@ -94,7 +95,7 @@ impl FastSearch<'_> {
 
         let mut state = State {
             entries: Vec::new(),
-            seen: self.judge.default.end_fingerprint.into_iter().collect(),
+            seen: self.judge.default.fingerprint.into_iter().collect(),
             default,
             track: Some(track),
             figures,

@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use xla_gym_engine::{on_all_cores, protocol::PassId};
+use xla_gym_common::on_all_cores;
+use xla_gym_engine::protocol::PassId;
 use xla_gym_search::{Budget, Candidate, Costs, Goal, Method, Policy, Search, StopReason, search};
 
 use crate::{
@@ -14,9 +15,6 @@ use crate::{
     plan::{Judge, Judged, Plan},
     watch::Watch,
 };
-
-/// What tidies up after passes that make a program legal.
-const CLEANING: [&str; 4] = ["algsimp", "constant_folding", "cse", "dce"];
 
 /// How many of the best also go before the untouched pipeline.
 const BEFORE: usize = 2;
@@ -37,8 +35,8 @@ pub struct Looking<'a> {
     pub first: Vec<Vec<PassId>>,
     /// What passes cost on this program.
     pub costs: Arc<Costs>,
-    /// Whether to search also from the program made legal.
-    pub also_legal: bool,
+    /// Whether to search also from the program after what the pipeline does to it in any case.
+    pub also_prepared: bool,
     /// Set by whoever wants it to end.
     pub stop: &'a Arc<AtomicBool>,
 }
@@ -55,17 +53,17 @@ pub struct Looked {
     pub stopped: StopReason,
 }
 
-/// Searches from the start, and from the program made legal first: what the pipeline adds later
-/// cannot be tidied up any more, but it is not always needed.
+/// Searches from the start, and from the program after what the pipeline does to it in any case: what
+/// that adds later cannot be tidied up any more, but it is not always needed.
 pub fn look(
     judge: &Judge,
     looking: &Looking<'_>,
     watch: &dyn Watch,
 ) -> Result<Looked, OptimizeError> {
-    let legalising = judge.legalising(&judge.bare);
+    let preparation = judge.preparation(&judge.bare)?;
     let mut prefixes = vec![Vec::new()];
-    if looking.also_legal && !legalising.is_empty() {
-        prefixes.push(legalising);
+    if looking.also_prepared && !preparation.is_empty() {
+        prefixes.push(preparation);
     }
     let parts = prefixes.len() as u64;
     if let Some(passes) = looking.budget.passes {
@@ -131,8 +129,8 @@ pub struct Sent {
     pub dropped: Vec<String>,
 }
 
-/// Sends orders through the pipeline, instead of its optional passes. With `variants`, also the same
-/// made legal and cleaned up before, and the best of them before the untouched pipeline. Ends early
+/// Sends orders through the pipeline, in the place of its own passes. With `variants`, also the same
+/// prepared and cleaned up before, and the best of them before the untouched pipeline. Ends early
 /// when `enough` says so, though not before the first.
 pub fn send(
     judge: &Judge,
@@ -140,25 +138,25 @@ pub fn send(
     variants: bool,
     enough: &(dyn Fn() -> bool + Sync),
 ) -> Result<Sent, OptimizeError> {
-    let cleaning = judge.world.engine().passes(CLEANING)?;
+    let spec = judge.spec();
+    let cleaning = spec.cleaning(judge.world.engine())?;
     let results = on_all_cores(orders.len(), |index| {
         if index > 0 && enough() {
             return Ok(Vec::new());
         }
         let order = &orders[index].passes;
         let variants = variants && !enough();
-        let mut plans = vec![Plan::instead(order.clone())];
+        let mut plans = vec![Plan::instead(spec, order.clone())];
         let mut walk = crate::plan::walk(&judge.world, judge.benchmark, order)?;
-        if variants && let Ok(run) = judge.pipeline(&mut walk, &xla_gym_score::optional())? {
-            let legalising = judge.legalising(&run);
-            if !legalising.is_empty() {
-                // What the pipeline has to add in order to make the program legal can be added
-                // before, and cleaned up after.
-                plans.push(Plan::instead([&order[..], &legalising, &cleaning].concat()));
+        if variants && let Ok(run) = judge.pipeline(&mut walk, &spec.instead)? {
+            let preparation = judge.preparation(&run)?;
+            if !preparation.is_empty() {
+                // What the pipeline has to add can be added before, and cleaned up after.
+                plans.push(Plan::instead(spec, [&order[..], &preparation, &cleaning].concat()));
             }
         }
         if variants && index < BEFORE {
-            plans.push(Plan::before(order.clone()));
+            plans.push(Plan::before(spec, order.clone()));
         }
         drop(walk);
         let mut results = Vec::new();
@@ -176,7 +174,8 @@ pub fn send(
             match result {
                 Ok(judged) => sent.judged.push(judged),
                 Err(reason) => {
-                    sent.dropped.push(format!("{}: {reason}", Plan::before(order.passes.clone())));
+                    let plan = Plan::before(spec, order.passes.clone());
+                    sent.dropped.push(format!("{plan}: {reason}"));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Better plans by what the pipeline makes of them.
 //!
-//! A search for orders sees operations and bytes before the pipeline. What comes out of it, and most of
+//! A search for orders sees a program before the pipeline. What comes out of it, and most of
 //! all how much memory the final program needs, is known only afterwards; so the best plans are changed a
 //! little and sent through it again.
 
@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 
 use crate::{
     error::OptimizeError,

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::on_all_cores;
 use xla_gym_search::Method;
 
 use crate::{
@@ -85,7 +85,7 @@ impl Run<'_> {
         let hurried = self.is_stopped() || self.clock.left(self.proving).is_zero();
         let mut smaller = if hurried { None } else { reduced(self.judge)?.map(Smaller::new) };
         let mut looked = self.find(smaller.as_mut(), Method::Coreset, 0.3, &mut judged)?;
-        // Kernels, most of all, may not go by what a few layers do.
+        // What the pipeline makes of the whole may not go by what a few layers do.
         smaller = smaller.filter(Smaller::agrees);
         // Proving twice has to leave most of the time for searching.
         if self.proving * 4 < self.clock.left(Duration::ZERO) {

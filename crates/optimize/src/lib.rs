@@ -1,7 +1,7 @@
 //! The best pass order for a program: found, proven, shortened, measured and explained.
 //!
 //! [`optimize`] is the main job of the software. It searches for orders, sends the best through the
-//! compiler's real pipeline without its optional passes, and takes the one that does best there by
+//! compiler's real pipeline in the place of its own passes, and takes the one that does best there by
 //! an [`Objective`]. Where time is the objective, candidates are compiled and raced.
 //!
 //! Invariants: an answer is never worse than the default by its objective; it is verified, compiled
@@ -12,7 +12,6 @@
 mod accept;
 mod apply;
 mod clock;
-mod coreset;
 mod error;
 mod explain;
 mod fast;
@@ -20,7 +19,6 @@ mod find;
 mod front;
 mod improve;
 mod in_time;
-mod leave_out;
 mod objective;
 mod optimize;
 mod plan;
@@ -35,11 +33,9 @@ mod vary;
 mod watch;
 
 pub use apply::{Applied, apply, check_fit, plan_of};
-pub use coreset::{Coreset, Covering, coreset};
 pub use error::OptimizeError;
-pub use explain::{attribute, explain, summary, timeline};
-pub use leave_out::can_be_left_out;
-pub use objective::{Figure, Figures, Objective};
+pub use explain::{attribute, explain, explanation, summary, timeline};
+pub use objective::Objective;
 pub use optimize::optimize;
 pub use plan::{Judge, Judged, Plan, walk};
 pub use race::compare_speed;

@@ -10,19 +10,20 @@ use xla_gym_engine::{
     protocol::{InputSet, PassId},
 };
 use xla_gym_oracle::{Options, Report, Verdict};
-use xla_gym_recipe::{Evidence, Program, Recipe, SearchRecord, Timing, VERSION};
+use xla_gym_profile::{Figure, Figures};
+use xla_gym_recipe::{
+    Evidence, Program, Recipe, SearchRecord, StageEvidence, Timing, VERSION, gain_of,
+};
 use xla_gym_search::{Budget, Method, StopReason};
 
 use crate::{
     accept::{good, holds, too_much_memory, with_certain_times, with_medians},
     clock::Clock,
-    coreset::{coreset, for_convolutions},
     error::OptimizeError,
     fast::{FastSearch, PATIENCE},
     find::{Looked, Looking, look, send},
     front::{front, still_on_front},
     improve::Improvement,
-    objective::{Figure, Figures, Objective},
     plan::{Judge, Judged, Plan},
     race::{self, measure},
     shorten::shorten,
@@ -41,6 +42,26 @@ const CHANGED: usize = 64;
 
 /// Finds the best order for a program. The answer is verified, compiled, and run beside the
 /// original; where nothing beats the default, that is the answer.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use xla_gym_env::{World, WorldConfig};
+/// use xla_gym_optimize::{Judge, Objective, Task, optimize};
+/// use xla_gym_search::Budget;
+/// use xla_gym_toy_profile::Toy;
+///
+/// let world = Arc::new(World::new(WorldConfig::new(Arc::new(Toy::default()))?, ["program.toy"])?);
+/// let spec = world.profile().spec();
+/// let task = Task {
+///     objective: Objective::parse("final", spec)?,
+///     budget: Budget::passes(1000),
+///     ..Task::usual(spec)
+/// };
+/// let answer = optimize(&Judge::new(&world, 0)?, &task, &())?;
+/// println!("{}: {:?}", answer.recipe.gain, answer.recipe.passes);
+/// # Ok::<(), xla_gym_optimize::OptimizeError>(())
+/// ```
 pub fn optimize(judge: &Judge, task: &Task, watch: &dyn Watch) -> Result<Answer, OptimizeError> {
     let budget = match task.budget {
         Budget { passes: None, time: None } => task.usual_budget(judge),
@@ -179,12 +200,7 @@ impl Run<'_> {
             first.push(judge.own_order.clone());
         }
         if task.coreset {
-            let orders = coreset(judge.world.engine());
-            first.extend(if judge.has("convolution")? {
-                for_convolutions(judge.world.engine(), &orders)
-            } else {
-                orders
-            });
+            first.extend(judge.world.first_orders(judge.benchmark)?);
         }
         if !self.clock.is_limited() {
             first.push(judge.own_order.clone());
@@ -195,14 +211,14 @@ impl Run<'_> {
             () => Some(self.clock.left(self.proving).mul_f64(share)),
         };
         let looking = Looking {
-            goal: task.objective.goal(),
+            goal: task.objective.goal(judge.spec()),
             method,
             budget: Budget { time, ..self.budget },
             seed: task.seed,
             policy: task.policy.clone(),
             first,
             costs: judge.costs.clone(),
-            also_legal: !task.objective.is_order_alone(),
+            also_prepared: !task.objective.is_order_alone(judge.spec()),
             stop: &task.stop,
         };
         look(judge, &looking, self.watch)
@@ -215,11 +231,11 @@ impl Run<'_> {
         share: f64,
         judged: &mut Vec<Judged>,
     ) -> Result<(), OptimizeError> {
-        self.watch.doing("sending the best through XLA's pipeline");
+        self.watch.doing(&format!("sending the best through {}", self.judge.spec().words.pipeline));
         let until = self.clock.after(share, self.proving);
         // Variants of an order come one after another.
         let enough = || self.is_stopped() || self.is_late(until, 3);
-        let order_alone = self.task.objective.is_order_alone();
+        let order_alone = self.task.objective.is_order_alone(self.judge.spec());
         let sent = send(self.judge, &looked.orders, !order_alone, &enough)?;
         let new = |one: &Judged| !judged.iter().any(|other: &Judged| other.plan == one.plan);
         let new: Vec<Judged> = sent.judged.into_iter().filter(new).collect();
@@ -244,7 +260,7 @@ impl Run<'_> {
         share: f64,
     ) -> Result<(), OptimizeError> {
         let Run { judge, task, .. } = *self;
-        if task.objective.is_order_alone() {
+        if task.objective.is_order_alone(judge.spec()) {
             return Ok(());
         }
         let until = self.clock.after(share, self.proving);
@@ -253,10 +269,16 @@ impl Run<'_> {
         // What would not be an answer is no parent either.
         let value = |judged: &Judged| {
             let (figures, default) = (&judged.figures, &self.default);
-            let refused =
-                too_much_memory(&task.objective, figures, default, task.memory_growth).is_some();
+            let refused = too_much_memory(
+                judge.spec(),
+                &task.objective,
+                figures,
+                default,
+                task.memory_growth,
+            )
+            .is_some();
             let value = task.objective.value(figures, default);
-            if refused || (value <= 1.0 && !good(&task.objective, figures, default)) {
+            if refused || (value <= 1.0 && !good(judge.spec(), &task.objective, figures, default)) {
                 value + 1.0
             } else {
                 value
@@ -276,7 +298,10 @@ impl Run<'_> {
         let rank = |judged: &Judged| {
             let figures = &judged.figures;
             let value = self.task.objective.value(figures, &self.default);
-            (value, (figures.kernels, figures.legal, judged.plan.passes.len()))
+            let ties = self.judge.spec().tie_break.iter();
+            let ties: Vec<u64> =
+                ties.map(|tie| figures.get(*tie).unwrap_or(f64::MAX) as u64).collect();
+            (value, (ties, judged.plan.passes.len()))
         };
         judged.sort_by(|a, b| {
             let ((a, then_a), (b, then_b)) = (rank(a), rank(b));
@@ -287,10 +312,11 @@ impl Run<'_> {
     /// Whether a plan is good enough; if only its memory speaks against it, that is noted.
     pub(crate) fn is_good(&mut self, judged: &Judged) -> bool {
         let (objective, figures) = (&self.task.objective, &judged.figures);
-        if !good(objective, figures, &self.default) {
+        let spec = self.judge.spec();
+        if judged.plan.says_nothing(spec) || !good(spec, objective, figures, &self.default) {
             return false;
         }
-        match too_much_memory(objective, figures, &self.default, self.task.memory_growth) {
+        match too_much_memory(spec, objective, figures, &self.default, self.task.memory_growth) {
             None => true,
             Some(reason) => {
                 self.dropped.push(format!("{}: {reason}", judged.plan));
@@ -302,11 +328,11 @@ impl Run<'_> {
     /// Finds out what the compiler makes of the best orders; the best first.
     fn judge(&mut self, looked: &Looked) -> Result<Vec<Judged>, OptimizeError> {
         let Run { judge, task, .. } = *self;
-        self.watch.doing("sending the best through XLA's pipeline");
+        self.watch.doing(&format!("sending the best through {}", self.judge.spec().words.pipeline));
         let mut judged = if task.objective.needs_clock() {
             let orders = &looked.orders[..looked.orders.len().min(8)];
             let mut plans: Vec<Plan> = task.known.iter().cloned().collect();
-            plans.extend(promising(send(judge, orders, true, &|| false)?.judged));
+            plans.extend(promising(judge, send(judge, orders, true, &|| false)?.judged));
             let stopped = || self.is_stopped();
             let search = FastSearch {
                 judge,
@@ -322,8 +348,8 @@ impl Run<'_> {
             self.dropped.extend(fast.dropped);
             fast.plans
         } else {
-            // Where only the end of the order counts, the first that is legal is the best.
-            let order_alone = task.objective.is_order_alone();
+            // Where only the end of the order counts, the first that the pipeline takes is the best.
+            let order_alone = task.objective.is_order_alone(judge.spec());
             let usual = if order_alone { 2 } else { finalists(judge.initial) };
             let count = looked.orders.len().min(task.finalists.unwrap_or(usual));
             let sent = send(judge, &looked.orders[..count], !order_alone, &|| false)?;
@@ -332,7 +358,7 @@ impl Run<'_> {
             if let Some(known) = &task.known {
                 judged.extend(judge.judge(known)?);
             }
-            if task.objective.figures().any(|figure| figure == Figure::Memory) {
+            if task.objective.figures().any(|figure| Some(figure) == judge.spec().memory) {
                 self.change(looked, &mut judged, CHANGED, 0.0)?;
             }
             judged
@@ -404,12 +430,17 @@ impl Run<'_> {
         let Run { judge, task, watch, default, .. } = *self;
         watch.doing("proving the front");
         let mut proven = Vec::new();
-        for judged in front(&task.objective, judged, &default) {
-            if judged.plan.is_default {
+        for judged in front(judge.spec(), &task.objective, judged, &default) {
+            if judged.plan.is_default || judged.plan.says_nothing(judge.spec()) {
                 continue;
             }
-            let reason =
-                too_much_memory(&task.objective, &judged.figures, &default, task.memory_growth);
+            let reason = too_much_memory(
+                judge.spec(),
+                &task.objective,
+                &judged.figures,
+                &default,
+                task.memory_growth,
+            );
             // Where the clock decides, the rest of the time is for this anyway.
             let late =
                 !task.objective.needs_clock() && self.clock.left(Duration::ZERO) < self.proving;
@@ -468,7 +499,7 @@ impl Run<'_> {
             }
             measured.push(proven);
         }
-        Ok((chosen, still_on_front(&task.objective, measured, &default)))
+        Ok((chosen, still_on_front(judge.spec(), &task.objective, measured, &default)))
     }
 
     /// Measures times where they are wanted and not known; why not, if they cannot be had.
@@ -507,7 +538,7 @@ impl Run<'_> {
             Some((Proven { judged, outputs }, timing)) => {
                 (judged.plan, judged.figures, Some(outputs), timing)
             }
-            None => (Plan::default_way(), default, None, None),
+            None => (Plan::default_way(self.judge.spec()), default, None, None),
         };
         // Those on a front have times beside the same default already.
         let on_front = self.task.objective.is_front() && self.task.objective.needs_clock();
@@ -531,16 +562,25 @@ impl Run<'_> {
         let gain = match &timing {
             _ if plan.is_default => 1.0,
             // The ratio of neighbours says more than that of medians.
-            Some(timing) if task.objective == Objective::one(Figure::RunTime) => timing.run.speedup,
-            Some(timing) if task.objective == Objective::one(Figure::CompileTime) => {
-                timing.compile.speedup
-            }
-            _ => 1.0 / task.objective.value(figures, default),
+            Some(timing) if task.objective.is_only(Figure::RunTime) => timing.run.speedup,
+            Some(timing) if task.objective.is_only(Figure::CompileTime) => timing.compile.speedup,
+            _ => gain_of(task.objective.value(figures, default)),
         };
-        let (order, legal) = (judge.order(figures), judge.legal(figures));
-        let all = Figure::ALL.into_iter().filter_map(|figure| {
-            Some((figure.name().to_owned(), (default.get(figure)?, figures.get(figure)?)))
+        let spec = judge.spec();
+        let all = spec.all_figures().filter_map(|figure| {
+            let name = spec.figure_name(figure).to_owned();
+            Some((name, (default.get(figure)?, figures.get(figure)?)))
         });
+        let stages = spec.stages.iter().map(|stage| StageEvidence {
+            stage: stage.name.to_owned(),
+            ratio: judge.ratio(stage.figure, figures),
+            value: judge.worth(stage, figures),
+        });
+        let pipelines = &judge.world.engine().hello().pipelines;
+        let pipeline = match plan.finish.pipeline {
+            usual if usual == spec.usual.pipeline => String::new(),
+            other => pipelines[usize::from(other)].name.clone(),
+        };
         let name = |pass: &PassId| judge.world.engine().pass_name(*pass).to_owned();
         Ok(Recipe {
             version: VERSION,
@@ -550,16 +590,14 @@ impl Run<'_> {
                 fingerprint: judge.emitted()?.fingerprint()?,
                 instructions: judge.emitted_instructions()?,
             },
-            start: judge.world.start(),
+            start: judge.world.start_name().to_owned(),
             passes: plan.passes.iter().map(name).collect(),
-            disabled_passes: plan.disabled.clone(),
+            pipeline,
+            disabled_passes: plan.finish.disabled.clone(),
             objective: task.objective.to_string(),
             gain,
             evidence: Evidence {
-                order,
-                order_ratio: order.value(),
-                legal,
-                legal_ratio: legal.value(),
+                stages: stages.collect(),
                 figures: all.collect(),
                 outputs,
                 timing,
@@ -578,18 +616,18 @@ impl Run<'_> {
     }
 }
 
-/// The figures with the fewest operations.
+/// The figures with the least of the primary one.
 pub(crate) fn nearest(judged: &[Judged]) -> Option<Figures> {
-    judged.iter().map(|judged| judged.figures).min_by_key(|figures| figures.operations)
+    judged.iter().map(|judged| judged.figures).min_by(|a, b| a.primary().total_cmp(&b.primary()))
 }
 
 fn fast_at_first(plan: &Plan, timing: &Timing) -> String {
     format!("{plan}, good at first: {:.3}× as fast when measured again", timing.run.speedup)
 }
 
-/// Plans that leave few kernels, few bytes or few operations, the best of each in turn: neither tells
+/// Plans that are best in one of what the pipeline leaves, the best of each in turn: no count tells
 /// how fast a program is, but what is best in one of them is worth a run.
-fn promising(judged: Vec<Judged>) -> Vec<Plan> {
+fn promising(judge: &Judge, judged: Vec<Judged>) -> Vec<Plan> {
     let by = |figure: Figure| {
         let mut sorted: Vec<&Judged> = judged.iter().collect();
         sorted.sort_by(|a, b| {
@@ -598,7 +636,7 @@ fn promising(judged: Vec<Judged>) -> Vec<Plan> {
         });
         sorted
     };
-    let sorted = [Figure::Kernels, Figure::Bytes, Figure::Legal].map(by);
+    let sorted: Vec<Vec<&Judged>> = judge.spec().promising.iter().copied().map(by).collect();
     let mut plans: Vec<Plan> = Vec::new();
     for rank in 0..judged.len().min(4) {
         for judged in sorted.iter().filter_map(|sorted| sorted.get(rank)) {
@@ -611,8 +649,8 @@ fn promising(judged: Vec<Judged>) -> Vec<Plan> {
 }
 
 /// The pipeline takes long on large programs.
-fn finalists(operations: u64) -> usize {
-    match operations {
+fn finalists(size: u64) -> usize {
+    match size {
         0..1500 => 12,
         1500..5000 => 6,
         _ => 4,

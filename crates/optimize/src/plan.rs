@@ -16,39 +16,45 @@ use xla_gym_engine::{
 };
 use xla_gym_env::{EnvError, Walk, World};
 use xla_gym_oracle::{Options, Reference, Report, io_bytes, is_large};
-use xla_gym_score::{DefaultRun, Ratio, default_passes, optional, run_default};
+use xla_gym_profile::{Figure, Figures, Finish, Finished, Profile, Ratio, Spec, Stage, finish};
 use xla_gym_search::Costs;
 
-use crate::{error::OptimizeError, objective::Figures};
+use crate::error::OptimizeError;
 
 /// A program on which the pipeline takes longer is large.
 const LONG: Duration = Duration::from_secs(3);
 
-/// Passes to run on a program, and passes of the compiler's own pipeline to leave out afterwards.
+/// Passes to run on a program, and how it goes through the compiler's own pipeline afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Plan {
     /// To run, from the start state of the world.
     pub passes: Vec<PassId>,
-    /// To leave out.
-    pub disabled: Vec<String>,
+    /// What follows.
+    pub finish: Finish,
     /// Whether it is the compiler's own way: its pipeline on the program as emitted.
     pub is_default: bool,
 }
 
 impl Plan {
     /// The compiler's own way.
-    pub fn default_way() -> Plan {
-        Plan { is_default: true, ..Plan::default() }
+    pub fn default_way(spec: &Spec) -> Plan {
+        Plan { passes: Vec::new(), finish: spec.usual.clone(), is_default: true }
     }
 
-    /// These passes instead of the pipeline's optional ones.
-    pub fn instead(passes: Vec<PassId>) -> Plan {
-        Plan { passes, disabled: optional(), is_default: false }
+    /// These passes in the place of the compiler's own.
+    pub fn instead(spec: &Spec, passes: Vec<PassId>) -> Plan {
+        Plan { passes, finish: spec.instead.clone(), is_default: false }
     }
 
     /// These passes before the untouched pipeline.
-    pub fn before(passes: Vec<PassId>) -> Plan {
-        Plan { passes, ..Plan::default() }
+    pub fn before(spec: &Spec, passes: Vec<PassId>) -> Plan {
+        Plan { passes, finish: spec.usual.clone(), is_default: false }
+    }
+
+    /// Whether a recipe of it would say what that of the compiler's own way says, though it begins
+    /// elsewhere: no passes and the untouched pipeline.
+    pub(crate) fn says_nothing(&self, spec: &Spec) -> bool {
+        self.passes.is_empty() && self.finish == spec.usual && !self.is_default
     }
 }
 
@@ -72,8 +78,8 @@ pub struct Judged {
     pub end: Option<Fingerprint>,
 }
 
-/// A state that goes through the pipeline, and what is left out there.
-type Sent = (Fingerprint, Vec<String>);
+/// A state that goes through the pipeline, and how.
+type Sent = (Fingerprint, Finish);
 
 /// A program as emitted, what the compiler itself makes of it, and a memory of what it makes of
 /// other states of it.
@@ -85,14 +91,16 @@ pub struct Judge {
     /// The program as emitted.
     emitted: Mutex<Session>,
     /// What the compiler does with it.
-    pub default: DefaultRun,
-    /// What it does without its optional passes.
-    pub bare: DefaultRun,
+    pub default: Finished,
+    /// What it does where passes of ours take the place of its own.
+    pub bare: Finished,
     /// The compiler's own optimisation passes, as passes of ours.
     pub own_order: Vec<PassId>,
     /// What comes of the default.
     pub default_figures: Figures,
-    /// Operations at the start.
+    /// What comes of the start without any passes, where ours take the place of the compiler's own.
+    pub bare_figures: Figures,
+    /// The primary metric at the start.
     pub initial: u64,
     /// How long a run of the compiler's own pipeline takes, with all that belongs to it.
     pub pipeline_time: Duration,
@@ -105,7 +113,7 @@ pub struct Judge {
     pub costs: Arc<Costs>,
     /// How long it took to judge a plan, lately.
     judging: Mutex<Duration>,
-    known: Mutex<HashMap<Sent, Result<DefaultRun, String>>>,
+    known: Mutex<HashMap<Sent, Result<Finished, String>>>,
     pipelines: AtomicU64,
     reference: Mutex<Option<(Options, Arc<Reference>)>>,
     compared: Mutex<HashMap<(Options, Plan), Report>>,
@@ -114,12 +122,13 @@ pub struct Judge {
 impl Judge {
     /// Runs the compiler's own pipeline.
     pub fn new(world: &Arc<World>, benchmark: usize) -> Result<Judge, OptimizeError> {
-        let mut emitted = world.engine().load(&world.source(benchmark)?)?;
+        let (profile, spec) = (&**world.profile(), world.profile().spec());
+        let mut emitted = world.session(benchmark)?;
         let mut second = emitted.fork()?;
         let begin = Instant::now();
         let (default, bare) = std::thread::scope(|scope| {
-            let bare = scope.spawn(|| run_default(&mut second, &optional()));
-            let default = run_default(&mut emitted, &[]);
+            let bare = scope.spawn(|| finish(&mut second, &spec.instead));
+            let default = finish(&mut emitted, &spec.usual);
             (default, bare.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let (default, bare) = (default?, bare?);
@@ -128,14 +137,17 @@ impl Judge {
         let cost = emitted.observe(Observe::COST)?.cost.and_then(Result::ok);
         let signature = emitted.signature().ok();
         let is_large = pipeline_time > LONG
-            || signature.as_ref().is_some_and(|signature| is_large(signature, cost.as_ref()));
+            || signature.as_ref().is_some_and(|signature| {
+                is_large(signature, world.engine().hello(), cost.as_ref())
+            });
         let io_bytes = signature.as_ref().map_or(0, io_bytes);
-        let own_order = default_passes(&emitted, &default)?;
+        let own_order = default.own_order(profile, &emitted)?;
         let by_default = walk(world, benchmark, &own_order)?;
-        let operations = by_default.state().counts.operations;
+        let initial = Walk::begin(world, benchmark)?.state().counts.primary();
         Ok(Judge {
-            default_figures: figures(operations, &default),
-            initial: world.start_state(benchmark)?.counts.operations,
+            default_figures: default.figures(spec, by_default.state().counts.primary()),
+            bare_figures: bare.figures(spec, initial),
+            initial,
             world: world.clone(),
             benchmark,
             emitted: Mutex::new(emitted),
@@ -154,6 +166,15 @@ impl Judge {
         })
     }
 
+    /// What is known of the compiler.
+    pub fn spec(&self) -> &Spec {
+        self.world.profile().spec()
+    }
+
+    fn profile(&self) -> &dyn Profile {
+        &**self.world.profile()
+    }
+
     /// A session of its own with the program as emitted.
     pub fn emitted(&self) -> Result<Session, OptimizeError> {
         Ok(self.emitted.lock().unwrap_or_else(PoisonError::into_inner).fork()?)
@@ -161,20 +182,14 @@ impl Judge {
 
     /// Instructions of the program as emitted.
     pub fn emitted_instructions(&self) -> Result<u64, OptimizeError> {
-        let seen = self.emitted()?.observe(Observe::COUNTS)?;
-        Ok(seen.counts.map_or(0, |counts| counts.instructions))
-    }
-
-    /// Whether the program has instructions of an opcode.
-    pub fn has(&self, opcode: &str) -> Result<bool, OptimizeError> {
-        let start = self.world.start_state(self.benchmark)?;
-        let mut named = self.world.engine().name_opcodes(start.opcodes.clone());
-        Ok(named.any(|(name, count)| name == opcode && count > 0))
+        let state = self.world.emitted_state(self.benchmark)?;
+        Ok(self.world.places().size(&state))
     }
 
     /// Bytes that a run takes by default.
     pub fn needs(&self) -> u64 {
-        self.io_bytes.saturating_add(self.default_figures.memory.unwrap_or(0.0) as u64)
+        let memory = self.spec().memory.and_then(|memory| self.default_figures.get(memory));
+        self.io_bytes.saturating_add(memory.unwrap_or(0.0) as u64)
     }
 
     /// How many programs of this size can be run side by side, at least one.
@@ -203,7 +218,7 @@ impl Judge {
         }
         let (begin, pipelines) = (Instant::now(), self.pipelines());
         let mut walk = walk(&self.world, self.benchmark, &plan.passes)?;
-        let run = self.pipeline(&mut walk, &plan.disabled)?;
+        let run = self.pipeline(&mut walk, &plan.finish)?;
         // Not if it was remembered.
         if self.pipelines() > pipelines {
             let mut judging = self.judging.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,18 +230,18 @@ impl Judge {
             Err(reason) => return Ok(Err(reason)),
         };
         let plan = Plan { passes: walk.path().collect(), ..plan.clone() };
-        let operations = walk.state().counts.operations;
-        Ok(Ok(Judged { plan, figures: figures(operations, &run), end: run.end_fingerprint }))
+        let figures = run.figures(self.spec(), walk.state().counts.primary());
+        Ok(Ok(Judged { plan, figures, end: run.fingerprint }))
     }
 
     /// What the pipeline does with a state, remembered.
     pub fn pipeline(
         &self,
         walk: &mut Walk,
-        disabled: &[String],
-    ) -> Result<Result<DefaultRun, String>, OptimizeError> {
+        how: &Finish,
+    ) -> Result<Result<Finished, String>, OptimizeError> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(run) = known().get(&(walk.state().id, disabled.to_vec())) {
+        if let Some(run) = known().get(&(walk.state().id, how.clone())) {
             return Ok(run.clone());
         }
         self.pipelines.fetch_add(1, Ordering::Relaxed);
@@ -237,12 +252,12 @@ impl Judge {
             }
             Err(error) => return Err(error.into()),
         };
-        let run = match run_default(session, disabled) {
+        let run = match finish(session, how) {
             Ok(run) => Ok(run),
             Err(error @ EngineError::Interrupted) => return Err(error.into()),
             Err(error) => Err(error.to_string()),
         };
-        known().insert((walk.state().id, disabled.to_vec()), run.clone());
+        known().insert((walk.state().id, how.clone()), run.clone());
         Ok(run)
     }
 
@@ -263,7 +278,8 @@ impl Judge {
         }
         let mut session = self.emitted()?;
         session.give_up_if(unwanted);
-        let reference = Arc::new(xla_gym_score::reference(&mut session, options)?);
+        let reference =
+            Arc::new(xla_gym_profile::reference(self.profile(), &mut session, options)?);
         *known = Some((options, reference.clone()));
         Ok(reference)
     }
@@ -277,7 +293,7 @@ impl Judge {
         }
         let reference = self.reference(options)?;
         let report = match self.session(plan) {
-            Ok(mut session) => reference.compare(&mut session, &plan.disabled)?,
+            Ok(mut session) => reference.compare(&mut session, &plan.finish)?,
             Err(error @ OptimizeError::Lost(_)) => Report::rejected(error.to_string()),
             Err(error) => return Err(error),
         };
@@ -303,45 +319,24 @@ impl Judge {
         }
     }
 
-    /// What the pipeline does in order to make a state legal, as passes of ours.
-    pub fn legalising(&self, run: &DefaultRun) -> Vec<PassId> {
-        run.passes[..run.passes_before_layout]
-            .iter()
-            .filter(|pass| pass.changed)
-            .filter_map(|pass| self.world.engine().pass(&pass.pass).ok())
-            .collect()
+    /// What the pipeline does to a state in any case, as passes of the table.
+    pub fn preparation(&self, run: &Finished) -> Result<Vec<PassId>, OptimizeError> {
+        Ok(run.preparation(self.profile(), &self.emitted()?))
     }
 
-    /// Operations at the end of the order.
-    pub fn order(&self, figures: &Figures) -> Ratio {
+    /// A figure at the start, by default, and in a result.
+    pub fn ratio(&self, figure: Figure, figures: &Figures) -> Ratio {
+        let value = |figures: &Figures| figures.get(figure).unwrap_or(0.0) as u64;
         Ratio {
-            initial: self.initial,
-            default: self.default_figures.operations,
-            result: figures.operations,
+            initial: value(&self.bare_figures),
+            default: value(&self.default_figures),
+            result: value(figures),
         }
     }
 
-    /// Operations just before layout assignment.
-    pub fn legal(&self, figures: &Figures) -> Ratio {
-        Ratio {
-            initial: self.bare.middle.operations,
-            default: self.default_figures.legal,
-            result: figures.legal,
-        }
-    }
-}
-
-/// What comes of a run of the pipeline on a state with so many operations.
-pub fn figures(operations: u64, run: &DefaultRun) -> Figures {
-    Figures {
-        operations,
-        legal: run.middle.operations,
-        kernels: run.end.operations,
-        flops: run.end_cost.map(|cost| cost.flops + cost.transcendentals),
-        bytes: run.end_cost.map(|cost| cost.bytes_accessed),
-        memory: run.memory.map(|needs| (needs.temporaries + needs.constants) as f64),
-        run_nanos: None,
-        compile_nanos: None,
+    /// What a result is worth at a stage; above 1 is better than the compiler's own.
+    pub fn worth(&self, stage: &Stage, figures: &Figures) -> Option<f64> {
+        self.ratio(stage.figure, figures).compared(stage.comparison)
     }
 }
 

@@ -158,7 +158,7 @@ pub fn measure(
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<Timing, String>, OptimizeError> {
     let (default, plan) = match (
-        Contestant::of_plan(judge, &Plan::default_way())?,
+        Contestant::of_plan(judge, &Plan::default_way(judge.spec()))?,
         Contestant::of_plan(judge, plan)?,
     ) {
         (Ok(default), Ok(plan)) => (default, plan),

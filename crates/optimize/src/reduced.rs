@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use xla_gym_engine::{EngineError, Source, protocol::Form};
+use xla_gym_engine::{EngineError, Source, protocol::REDUCED};
 use xla_gym_env::EnvError;
 
 use crate::{error::OptimizeError, plan::Judge};
 
-/// Where more of the operations stay than this, little time is won.
+/// Where more of the program stays than this, little time is won.
 const WORTH_IT: f64 = 0.6;
 
 /// The same program with fewer layers, if it has many that are alike. An order does to each layer what
@@ -26,12 +26,13 @@ pub fn reduced(judge: &Judge) -> Result<Option<Judge>, OptimizeError> {
 }
 
 fn with_fewer_layers(judge: &Judge) -> Result<Option<Judge>, OptimizeError> {
-    let text = judge.emitted()?.print(Form::Reduced)?;
+    let Some(form) = judge.world.engine().hello().form(REDUCED) else { return Ok(None) };
+    let text = judge.emitted()?.print(form)?;
     let name = format!("{} with fewer layers", judge.world.benchmark_name(judge.benchmark));
     let source = Source { name: name.into(), bytes: text.into() };
     let world = Arc::new(judge.world.beside(source)?);
-    let operations = world.start_state(0)?.counts.operations;
-    if operations as f64 > judge.initial as f64 * WORTH_IT {
+    let left = world.emitted_state(0)?.counts.primary();
+    if left as f64 > judge.initial as f64 * WORTH_IT {
         return Ok(None);
     }
     Judge::new(&world, 0).map(Some)

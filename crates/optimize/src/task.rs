@@ -6,11 +6,12 @@ use std::{
 };
 
 use xla_gym_oracle::{Options, Report};
+use xla_gym_profile::{Figures, Spec};
 use xla_gym_recipe::Recipe;
 use xla_gym_search::{Budget, Method, Policy};
 
 use crate::{
-    objective::{Figure, Figures, Objective},
+    objective::Objective,
     plan::{Judge, Judged, Plan},
 };
 
@@ -68,10 +69,11 @@ pub struct Task {
     pub stop: Arc<AtomicBool>,
 }
 
-impl Default for Task {
-    fn default() -> Task {
+impl Task {
+    /// What a compiler's users usually want.
+    pub fn usual(spec: &Spec) -> Task {
         Task {
-            objective: Objective::one(Figure::Legal),
+            objective: Objective::usual(spec),
             method: Method::Evolve,
             budget: Budget { passes: None, time: None },
             began: Instant::now(),
@@ -88,9 +90,7 @@ impl Default for Task {
             stop: Arc::default(),
         }
     }
-}
 
-impl Task {
     /// What is usual for a program: a number of passes; a time where the clock decides, or where the
     /// program is large.
     pub fn usual_budget(&self, judge: &Judge) -> Budget {

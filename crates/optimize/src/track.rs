@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use xla_gym_engine::{
     Compiled, EngineError, Scratch, Session,
-    protocol::{CompileOptions, Form, InputSet, Observe},
+    protocol::{CompileOptions, Finish, Form, InputSet, Observe},
 };
-use xla_gym_score::{NORMALISING, Start};
 
 use crate::{
     error::OptimizeError,
@@ -44,7 +43,7 @@ pub struct Contestant {
     /// As the compiler reads it.
     bytes: Vec<u8>,
     /// Passes of the compiler's own pipeline that it is compiled without.
-    disabled: Vec<String>,
+    finish: Finish,
     /// Time of the passes that were run on it before.
     order_nanos: f64,
 }
@@ -57,17 +56,17 @@ impl Contestant {
     ) -> Result<Result<Contestant, String>, OptimizeError> {
         let order_nanos = order_nanos(judge, plan)?;
         let bytes = match judge.session(plan) {
-            Ok(mut session) => session.print(Form::Binary)?,
+            Ok(mut session) => session.print(Form::BINARY)?,
             Err(error @ OptimizeError::Lost(_)) => return Ok(Err(error.to_string())),
             Err(error) => return Err(error),
         };
-        Ok(Ok(Contestant { bytes, disabled: plan.disabled.clone(), order_nanos }))
+        Ok(Ok(Contestant { bytes, finish: plan.finish.clone(), order_nanos }))
     }
 
     /// A program as it is.
     pub fn of_program(session: &mut Session) -> Result<Contestant, EngineError> {
-        let bytes = session.print(Form::Binary)?;
-        Ok(Contestant { bytes, disabled: Vec::new(), order_nanos: 0.0 })
+        let bytes = session.print(Form::BINARY)?;
+        Ok(Contestant { bytes, finish: Finish::default(), order_nanos: 0.0 })
     }
 }
 
@@ -87,8 +86,8 @@ impl Track {
         let scratch = &mut self.scratch;
         let mut start = || -> Result<Compiled, EngineError> {
             let program = scratch.load(contestant.bytes.clone())?;
-            let disable = contestant.disabled.clone();
-            let options = CompileOptions { disable, ..CompileOptions::default() };
+            let finish = contestant.finish.clone();
+            let options = CompileOptions { finish, ..CompileOptions::default() };
             let compiled = scratch.compile_program(program, &options)?;
             scratch.make_inputs(&compiled, inputs)?;
             scratch.race(&[compiled], WARM_UP, LONG)?;
@@ -148,11 +147,7 @@ fn order_nanos(judge: &Judge, plan: &Plan) -> Result<f64, OptimizeError> {
     if plan.passes.is_empty() {
         return Ok(0.0);
     }
-    let engine = judge.world.engine();
-    let mut passes = match judge.world.start() {
-        Start::Normalised => engine.passes(NORMALISING.iter().copied())?,
-        Start::Emitted => Vec::new(),
-    };
+    let mut passes = judge.world.start_passes(judge.benchmark, judge.world.start())?.to_vec();
     passes.extend(&plan.passes);
     let mut session = judge.emitted()?;
     let mut nanos = 0;

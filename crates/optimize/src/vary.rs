@@ -4,10 +4,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use xla_gym_search::Candidate;
 
-use crate::{
-    leave_out::can_be_left_out,
-    plan::{Judge, Plan},
-};
+use crate::plan::{Judge, Plan};
 
 /// Changes plans: passes of ours, and passes of the pipeline that are left out.
 pub struct Variation<'a> {
@@ -23,28 +20,35 @@ impl<'a> Variation<'a> {
         let did = |name: &String| {
             judge.default.passes.iter().any(|pass| pass.changed && pass.pass == *name)
         };
-        let worth_disabling = can_be_left_out().into_iter().filter(did).collect();
+        let worth_disabling =
+            judge.world.profile().can_be_left_out().into_iter().filter(did).collect();
         Variation { judge, orders, worth_disabling }
     }
 
     /// What to begin with.
     pub fn beginners(&self) -> Vec<Plan> {
+        let spec = self.judge.spec();
+        let without = |name: &String| {
+            let mut plan = Plan::before(spec, Vec::new());
+            plan.finish.disabled.push(name.clone());
+            plan
+        };
         let mut plans = vec![
-            Plan::instead(Vec::new()),
-            Plan::instead(self.judge.own_order.clone()),
-            Plan::before(Vec::new()),
+            Plan::instead(spec, Vec::new()),
+            Plan::instead(spec, self.judge.own_order.clone()),
+            Plan::before(spec, Vec::new()),
         ];
         // The better orders early, since time may be short.
         for (index, order) in self.orders.iter().enumerate() {
-            plans.push(Plan::instead(order.passes.clone()));
+            plans.push(Plan::instead(spec, order.passes.clone()));
             if index.is_multiple_of(2) {
-                plans.push(Plan::before(order.passes.clone()));
+                plans.push(Plan::before(spec, order.passes.clone()));
             }
             if let Some(name) = self.worth_disabling.get(index) {
                 plans.push(without(name));
             }
         }
-        plans.extend(self.worth_disabling.iter().skip(self.orders.len()).map(|name| without(name)));
+        plans.extend(self.worth_disabling.iter().skip(self.orders.len()).map(without));
         plans
     }
 
@@ -55,11 +59,11 @@ impl<'a> Variation<'a> {
         match rng.random_range(0..5) {
             0 | 1 if !names.is_empty() => {
                 let name = &names[rng.random_range(0..names.len())];
-                if let Some(at) = plan.disabled.iter().position(|other| other == name) {
-                    plan.disabled.remove(at);
+                if let Some(at) = plan.finish.disabled.iter().position(|other| other == name) {
+                    plan.finish.disabled.remove(at);
                 } else {
-                    plan.disabled.push(name.clone());
-                    plan.disabled.sort();
+                    plan.finish.disabled.push(name.clone());
+                    plan.finish.disabled.sort();
                 }
             }
             2 if !plan.passes.is_empty() => {
@@ -76,9 +80,4 @@ impl<'a> Variation<'a> {
         }
         plan
     }
-}
-
-/// The untouched program, without one pass of the pipeline.
-fn without(name: &str) -> Plan {
-    Plan { disabled: vec![name.to_owned()], ..Plan::default() }
 }

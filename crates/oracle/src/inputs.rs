@@ -4,7 +4,8 @@
 //! the weights it is added to, counters never overflow, nothing is ever equal to anything. So each
 //! trial has a kind of its own, and what a parameter feeds decides what makes sense for it.
 
-use xla_gym_arrays::{Element, Kind, bytes_of, mix};
+use xla_gym_arrays::{Element, Kind, bytes_of};
+use xla_gym_common::splitmix;
 use xla_gym_engine::protocol::{ArraySpec, Fill, Input, InputSet, Signature};
 
 /// A kind of inputs.
@@ -107,14 +108,14 @@ impl Style {
 
 /// Inputs for a program: the same for the same arguments, on every machine.
 pub fn inputs(signature: &Signature, seed: u64, trial: u32, calm: Calm) -> InputSet {
-    let (whole, seed) = (seed, mix(seed ^ mix(u64::from(trial) + 1)));
+    let (whole, seed) = (seed, splitmix(seed ^ splitmix(u64::from(trial) + 1)));
     let again = trial as usize >= Style::ALL.len();
     let input = |(place, spec): (usize, &ArraySpec)| {
-        let luck = mix(seed ^ mix(place as u64 + 0x51ed));
-        let own = Style::ALL[(mix(luck) % Style::ALL.len() as u64) as usize];
+        let luck = splitmix(seed ^ splitmix(place as u64 + 0x51ed));
+        let own = Style::ALL[(splitmix(luck) % Style::ALL.len() as u64) as usize];
         let (style, ordinary) = match Style::of_trial(trial) {
             Some(style) => {
-                let side = mix(whole ^ mix(place as u64 + 1000 * (style as u64 + 1)));
+                let side = splitmix(whole ^ splitmix(place as u64 + 1000 * (style as u64 + 1)));
                 let side = side.is_multiple_of(2);
                 (style, side != again)
             }

@@ -13,6 +13,19 @@
 //! is tested ([`ReferenceKind`]).
 //!
 //! What cannot be compared is said so and never called equal.
+//!
+//! ```no_run
+//! use xla_gym_engine::{Engine, EngineConfig, protocol::{Finish, Observe}};
+//! use xla_gym_oracle::{Options, check};
+//!
+//! let engine = Engine::start(EngineConfig::named("toy")?)?;
+//! let mut original = engine.load_file("program.toy")?;
+//! let mut changed = original.fork()?;
+//! changed.apply(engine.pass("simplify")?, Observe::NOTHING)?;
+//! let report = check(&mut original, &mut changed, Options::DEFAULT, &Finish::default())?;
+//! println!("{}, {} elements compared", report.summary(), report.elements);
+//! # Ok::<(), xla_gym_engine::EngineError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -27,13 +40,21 @@ mod trials;
 use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::{EngineError, Session};
+use xla_gym_engine::{EngineError, Session, protocol::Finish};
 
 pub use compare::{Accuracy, Compared, Difference, FACTOR, HIGHER_FACTOR, MEAN_FACTOR, Precision};
 pub use inputs::{Calm, Style, inputs, too_large, typical_inputs};
 pub use reference::{Reference, interpreter_seconds, io_bytes, is_large};
 
 /// How to compare.
+///
+/// ```
+/// use xla_gym_oracle::{Options, ReferenceKind};
+///
+/// let options = Options { trials: 16, reference: "both".parse()?, ..Options::default() };
+/// assert_eq!(options.reference, ReferenceKind::Both);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// How many kinds of inputs at least.
@@ -138,6 +159,14 @@ pub enum Verdict {
 }
 
 /// A verdict with what it rests on.
+///
+/// ```
+/// use xla_gym_oracle::{Report, Verdict};
+///
+/// let report = Report::rejected("dot of a rank that is not there".to_owned());
+/// assert!(!report.is_equal() && !report.is_different());
+/// assert_eq!(report.summary(), "the compiler rejects it: dot of a rank that is not there");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The verdict.
@@ -242,7 +271,7 @@ pub fn check(
     first: &mut Session,
     second: &mut Session,
     options: Options,
-    without: &[String],
+    without: &Finish,
 ) -> Result<Report, EngineError> {
-    Reference::new(first, options, without)?.compare(second, &[])
+    Reference::new(first, options, without)?.compare(second, &Finish::default())
 }

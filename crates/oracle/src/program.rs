@@ -4,7 +4,7 @@ use std::thread;
 
 use xla_gym_engine::{
     Compiled, EngineError, Scratch,
-    protocol::{Array, CompileOptions, Executor, InputSet},
+    protocol::{Array, CompileOptions, Executor, Finish, InputSet},
 };
 
 /// A program in a worker of its own, ready to run.
@@ -15,14 +15,14 @@ pub struct Ready {
 
 impl Ready {
     /// As the compiler makes it, with some passes of its pipeline left out.
-    pub fn new(mut scratch: Scratch, disable: &[String]) -> Result<Ready, EngineError> {
-        let compiled = scratch.compile(disable)?;
+    pub fn new(mut scratch: Scratch, how: &Finish) -> Result<Ready, EngineError> {
+        let compiled = scratch.compile(how)?;
         Ok(Ready { scratch, compiled })
     }
 
     /// By other code generators, and without optimisation of machine code.
-    pub fn quickly(mut scratch: Scratch, disable: &[String]) -> Result<Ready, EngineError> {
-        let compiled = scratch.compile_with(&quick(disable, Executor::Compiled))?;
+    pub fn quickly(mut scratch: Scratch, how: &Finish) -> Result<Ready, EngineError> {
+        let compiled = scratch.compile_with(&quick(how, Executor::Compiled))?;
         Ok(Ready { scratch, compiled })
     }
 
@@ -38,8 +38,8 @@ impl Ready {
     }
 }
 
-fn quick(disable: &[String], executor: Executor) -> CompileOptions {
-    CompileOptions { disable: disable.to_vec(), executor, quick: true }
+fn quick(how: &Finish, executor: Executor) -> CompileOptions {
+    CompileOptions { finish: how.clone(), executor, quick: true }
 }
 
 /// The program in higher precision.
@@ -56,7 +56,7 @@ impl Precise {
         mut scratch: Scratch,
         original: bool,
         executor: Executor,
-        without: &[String],
+        without: &Finish,
     ) -> Result<Precise, EngineError> {
         let (program, decisions) = scratch.promote(original, None)?;
         let options = quick(without, executor);

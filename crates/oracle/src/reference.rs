@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use xla_gym_arrays::{BLOCK, bytes_of};
 use xla_gym_engine::{
     EngineError, Session,
-    protocol::{Cost, Executor, FailureKind, InputSet, Observe, Signature},
+    protocol::{
+        Cost, Executor, FailureKind, Finish, Hello, InputSet, MetricRole, Observe, Signature,
+    },
 };
 
 use crate::{
@@ -46,7 +48,7 @@ pub struct Reference {
 struct Known {
     trials: Vec<Trial>,
     /// Passes of the pipeline that the second compilation leaves out.
-    without: Vec<String>,
+    without: Finish,
     /// Who runs it in higher precision, if it could be had so.
     promoted: Option<Executor>,
     /// How many decisions there are in the program, and those that only ever fell one way.
@@ -69,7 +71,7 @@ impl Reference {
     pub fn new(
         session: &mut Session,
         options: Options,
-        without: &[String],
+        without: &Finish,
     ) -> Result<Reference, EngineError> {
         let kind = options.reference;
         let unusable = |signature: Signature, reason: String| {
@@ -130,14 +132,10 @@ impl Reference {
         self.state.as_ref().map_or(Duration::ZERO, |known| known.takes)
     }
 
-    /// Runs another program on the same inputs and compares. `disable` are passes of the
+    /// Runs another program on the same inputs and compares. `how` are passes of the
     /// compiler's own pipeline to leave out for it.
-    pub fn compare(
-        &self,
-        session: &mut Session,
-        disable: &[String],
-    ) -> Result<Report, EngineError> {
-        self.compare_until(session, disable, false)
+    pub fn compare(&self, session: &mut Session, how: &Finish) -> Result<Report, EngineError> {
+        self.compare_until(session, how, false)
     }
 
     /// The same, but it ends with the first set of inputs on which something differs: for those who
@@ -145,15 +143,15 @@ impl Reference {
     pub fn compare_until_different(
         &self,
         session: &mut Session,
-        disable: &[String],
+        how: &Finish,
     ) -> Result<Report, EngineError> {
-        self.compare_until(session, disable, true)
+        self.compare_until(session, how, true)
     }
 
     fn compare_until(
         &self,
         session: &mut Session,
-        disable: &[String],
+        how: &Finish,
         first: bool,
     ) -> Result<Report, EngineError> {
         let known = match &self.state {
@@ -170,7 +168,7 @@ impl Reference {
         if let Some(reason) = obstacle(&signature) {
             return Ok(Report::without_trials(Verdict::NotComparable { reason }));
         }
-        let report = match twice(|| self.run(known, session, disable, first)) {
+        let report = match twice(|| self.run(known, session, how, first)) {
             Ok(report) => report,
             Err(error) if is_about_the_program(&error) => Report::rejected(error.to_string()),
             Err(error) => return Err(error),
@@ -182,7 +180,7 @@ impl Reference {
         &self,
         known: &Known,
         session: &mut Session,
-        disable: &[String],
+        how: &Finish,
         first: bool,
     ) -> Result<Report, EngineError> {
         let outputs = self.signature.outputs.len();
@@ -197,13 +195,13 @@ impl Reference {
             {
                 return Ok(self.report(known, tally, Some(higher), notes));
             }
-            let mut own = Ready::new(session.scratch()?, disable)?;
+            let mut own = Ready::new(session.scratch()?, how)?;
             known.compare(&mut own, &mut tally, true)?;
             precise
         } else {
             let scratch = session.scratch()?;
             let (own, precise) = side_by_side(
-                || Ready::new(scratch, disable),
+                || Ready::new(scratch, how),
                 || self.precise(known, session, &mut notes),
             );
             let (mut own, mut precise) = (own?, precise?);
@@ -272,11 +270,12 @@ impl Reference {
         tally: &mut Tally,
     ) -> Result<(), EngineError> {
         let scratch = session.scratch()?;
-        let mut precise = match Precise::new(scratch, false, Executor::Interpreter, &[]) {
-            Ok(precise) => precise,
-            Err(error) if is_about_the_program(&error) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let mut precise =
+            match Precise::new(scratch, false, Executor::Interpreter, &Finish::default()) {
+                Ok(precise) => precise,
+                Err(error) if is_about_the_program(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            };
         for (inputs, expected) in known.precise_trials().take(known.interpreted as usize) {
             match precise.run(inputs, self.signature.outputs.len()) {
                 Ok((arrays, _)) => tally.add(&expected, &arrays),
@@ -358,11 +357,13 @@ impl Known {
         session: &mut Session,
         signature: &Signature,
         options: Options,
-        without: &[String],
+        without: &Finish,
     ) -> Result<Known, EngineError> {
         let cost = session.observe(Observe::COST)?.cost.and_then(Result::ok);
+        let engine = session.engine().clone();
+        let hello = engine.hello();
         let expected = match &cost {
-            Some(cost) if signature.interpretable => interpreter_seconds(cost),
+            Some(cost) if signature.interpretable => interpreter_seconds(hello, cost),
             _ => f64::INFINITY,
         };
         let executor = match options.reference {
@@ -370,8 +371,8 @@ impl Known {
             ReferenceKind::Auto if expected <= INSTEAD_OF_COMPILING => Executor::Interpreter,
             _ => Executor::Compiled,
         };
-        let large = is_large(signature, cost.as_ref());
-        let work = work(cost.as_ref()).unwrap_or(f64::INFINITY);
+        let large = is_large(signature, hello, cost.as_ref());
+        let work = work(hello, cost.as_ref()).unwrap_or(f64::INFINITY);
         // Whoever asks for the interpreter gets it, however long that takes.
         let asked = [ReferenceKind::Both, ReferenceKind::Interpreter].contains(&options.reference);
         if large && !asked {
@@ -382,7 +383,7 @@ impl Known {
         // Where nothing can be widened, it still says which decisions fell.
         let precise = session.scratch()?;
         let (own, (precise, second)) = side_by_side(
-            || Ready::new(own, &[]),
+            || Ready::new(own, &Finish::default()),
             || {
                 let precise = Precise::new(precise, true, executor, without);
                 (precise, Ready::quickly(second, without).ok())
@@ -418,7 +419,7 @@ impl Known {
         notes.extend(chosen.notes);
         let mut known = Known {
             trials: chosen.trials,
-            without: without.to_vec(),
+            without: without.clone(),
             promoted,
             decisions,
             one_sided: chosen.one_sided,
@@ -452,10 +453,10 @@ impl Known {
         signature: &Signature,
         work: f64,
         options: Options,
-        without: &[String],
+        without: &Finish,
     ) -> Result<Known, EngineError> {
         let begin = Instant::now();
-        let own = Ready::new(session.scratch()?, &[])?;
+        let own = Ready::new(session.scratch()?, &Finish::default())?;
         let limit = session.engine().config().limits.memory_bytes;
         let needs = own.needs().unwrap_or(0);
         let needs = needs.saturating_add(BESIDE);
@@ -488,7 +489,7 @@ impl Known {
         ));
         Ok(Known {
             trials: chosen.trials,
-            without: Vec::new(),
+            without: Finish::default(),
             promoted: None,
             decisions: 0,
             one_sided: Vec::new(),
@@ -547,14 +548,15 @@ impl Known {
     ) -> Result<(), EngineError> {
         let scratch = session.scratch()?;
         let outputs = signature.outputs.len();
-        let mut precise = match Precise::new(scratch, false, Executor::Interpreter, &[]) {
-            Ok(precise) => precise,
-            Err(error) if is_about_the_program(&error) => {
-                self.notes.push(format!("the interpreter does not take it: {error}"));
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
+        let mut precise =
+            match Precise::new(scratch, false, Executor::Interpreter, &Finish::default()) {
+                Ok(precise) => precise,
+                Err(error) if is_about_the_program(&error) => {
+                    self.notes.push(format!("the interpreter does not take it: {error}"));
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            };
         let count = if kind == ReferenceKind::Auto { 1 } else { self.trials.len() };
         let mut agreed = 0;
         let (mut found, mut disagreement) = (Ok(()), None);
@@ -587,13 +589,15 @@ impl Known {
 }
 
 /// Whether a program has so much to do that only few runs of it can be had.
-pub fn is_large(signature: &Signature, cost: Option<&Cost>) -> bool {
-    work(cost).is_some_and(|work| work > LARGE_WORK) || io_bytes(signature) > LARGE_BYTES
+pub fn is_large(signature: &Signature, hello: &Hello, cost: Option<&Cost>) -> bool {
+    work(hello, cost).is_some_and(|work| work > LARGE_WORK) || io_bytes(signature) > LARGE_BYTES
 }
 
 /// Operations and bytes of a run.
-fn work(cost: Option<&Cost>) -> Option<f64> {
-    cost.map(|cost| cost.flops + cost.bytes_accessed).filter(|work| work.is_finite())
+fn work(hello: &Hello, cost: Option<&Cost>) -> Option<f64> {
+    let of = |cost, role| hello.cost_of(cost, role);
+    cost.map(|cost| of(cost, MetricRole::Arithmetic) + of(cost, MetricRole::Traffic))
+        .filter(|work| work.is_finite())
 }
 
 /// Bytes of all inputs and outputs.
@@ -604,6 +608,7 @@ pub fn io_bytes(signature: &Signature) -> u64 {
 }
 
 /// About how long the interpreter takes: it visits every element one by one.
-pub fn interpreter_seconds(cost: &Cost) -> f64 {
-    cost.bytes_accessed / 4e7 + cost.transcendentals / 2e7
+pub fn interpreter_seconds(hello: &Hello, cost: &Cost) -> f64 {
+    let of = |role| hello.cost_of(cost, role);
+    of(MetricRole::Traffic) / 4e7 + of(MetricRole::Transcendental) / 2e7
 }

@@ -2,18 +2,19 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
+use xla_gym_common::lock;
 use xla_gym_engine::{
     EngineError,
     protocol::{FailureKind, Fingerprint, Observe, PassId},
 };
-use xla_gym_env::{EnvError, Start, Walk, World};
+use xla_gym_env::{EnvError, Walk, World};
 use xla_gym_oracle::{Options, Reference, Report, Verdict};
+use xla_gym_profile::{Spec, reference};
 use xla_gym_report::results::Outputs;
-use xla_gym_score::{optional, reference};
 
 use crate::bisection::first_wrong;
 
@@ -22,8 +23,19 @@ use crate::bisection::first_wrong;
 pub enum Pipeline {
     /// As the compiler does by default.
     Whole,
-    /// Without the passes that the order takes the place of, as where kernels are counted.
+    /// Without the passes that the order takes the place of: [`Spec::instead`].
     Replaced,
+}
+
+impl Pipeline {
+    /// How results of orders are compiled that begin at a start of a profile: as they are counted
+    /// there.
+    pub fn from_start(spec: &Spec, start: usize) -> Pipeline {
+        match spec.is_of_order(spec.starts[start].counts_as) {
+            true => Pipeline::Whole,
+            false => Pipeline::Replaced,
+        }
+    }
 }
 
 /// What running a state beside the program as emitted came to.
@@ -91,7 +103,7 @@ impl Prover {
     /// that ends. An error is no word about the program.
     pub fn prove(&self, walk: &mut Walk, pipeline: Pipeline) -> Result<Proof, EnvError> {
         let (world, program) = (walk.world().clone(), walk.benchmark());
-        let unchanged = world.start() == Start::Emitted && walk.path().len() == 0;
+        let unchanged = walk.state().id == world.emitted_state(program)?.id;
         if unchanged && pipeline == Pipeline::Whole {
             return Ok(Proof::new(Outputs::Equal, "nothing changed"));
         }
@@ -135,8 +147,12 @@ impl Prover {
             Err(proof) => return Ok(proof.clone()),
         };
         let begin = Instant::now();
-        let disable = if pipeline == Pipeline::Replaced { optional() } else { Vec::new() };
-        let proof = match reference.compare(session, &disable) {
+        let spec = world.profile().spec();
+        let finish = match pipeline {
+            Pipeline::Whole => &spec.usual,
+            Pipeline::Replaced => &spec.instead,
+        };
+        let proof = match reference.compare(session, finish) {
             Ok(report) => Proof { seconds: begin.elapsed().as_secs_f64(), ..Proof::of(&report) },
             Err(error) => return about_the_program(error),
         };
@@ -163,24 +179,25 @@ impl Prover {
     }
 
     /// The first pass of some after which outputs are no longer found equal, if they are not after
-    /// all of them. `prefix` are passes that nobody doubts.
+    /// all of them. They begin where a walk stands, and nobody doubts what led there.
     pub fn guilty(
         &self,
-        world: &Arc<World>,
-        program: usize,
-        prefix: &[PassId],
+        from: &Walk,
         passes: &[PassId],
         pipeline: Pipeline,
     ) -> Result<Option<Guilty>, EnvError> {
         let is_wrong = |length: usize| {
-            let mut walk = walk_along(world, program, prefix, &passes[..length])?;
+            let mut walk = from.fork();
+            for &pass in &passes[..length] {
+                walk.step(pass)?;
+            }
             Ok::<bool, EnvError>(self.prove(&mut walk, pipeline)?.outputs != Outputs::Equal)
         };
         if passes.is_empty() {
             return Ok(None);
         }
         let wrong = first_wrong(passes.len(), is_wrong)?;
-        let pass = world.engine().pass_name(passes[wrong - 1]).to_owned();
+        let pass = from.world().engine().pass_name(passes[wrong - 1]).to_owned();
         Ok(Some(Guilty { pass, before: wrong - 1 }))
     }
 
@@ -207,35 +224,18 @@ impl Prover {
     }
 
     fn make(&self, world: &World, program: usize) -> Result<Result<Reference, Proof>, EnvError> {
-        let mut session = match world.start() {
-            Start::Emitted => world.session(program)?,
-            Start::Normalised => world.engine().load(&world.source(program)?)?,
-        };
+        let mut session = world.session(program)?;
         let unsupported = FailureKind::Unsupported;
         if matches!(session.signature(), Err(EngineError::Refused { kind, .. }) if kind == unsupported)
         {
             let words = "this compiler does not run programs";
             return Ok(Err(Proof::new(Outputs::Unchecked, words)));
         }
-        match reference(&mut session, self.options) {
+        match reference(&**world.profile(), &mut session, self.options) {
             Ok(reference) => Ok(Ok(reference)),
             Err(error) => about_the_program(error).map(Err),
         }
     }
-}
-
-/// Where passes lead after others.
-fn walk_along(
-    world: &Arc<World>,
-    program: usize,
-    prefix: &[PassId],
-    passes: &[PassId],
-) -> Result<Walk, EnvError> {
-    let mut walk = Walk::begin_after(world, program, prefix)?;
-    for &pass in passes {
-        walk.step(pass)?;
-    }
-    Ok(walk)
 }
 
 /// A program with which the compiler cannot cope is one that cannot be compared; anything else that
@@ -247,8 +247,4 @@ fn about_the_program(error: EngineError) -> Result<Proof, EnvError> {
         }
         error => Err(error.into()),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::message::Finish;
+
 /// An array that a program takes or gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArraySpec {
@@ -76,8 +78,8 @@ pub enum Executor {
 /// How to make a program ready to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompileOptions {
-    /// The pipeline's passes to leave out.
-    pub disable: Vec<String>,
+    /// Through which pipeline.
+    pub finish: Finish,
     /// Who runs it.
     pub executor: Executor,
     /// Whether code may be slow that is generated fast.

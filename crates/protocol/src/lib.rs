@@ -22,14 +22,16 @@ mod execution;
 mod frame;
 mod look_out;
 mod message;
+mod metric;
 
 pub use execution::*;
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
 pub use look_out::look_out;
 pub use message::*;
+pub use metric::*;
 
 /// Raised when a message changes its meaning or its form; both sides must agree exactly.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;
 
 /// The descriptor on which a freshly started worker finds its socket.
 pub const WORKER_SOCKET_FD: i32 = 3;

@@ -4,7 +4,10 @@ use std::{fmt, ops::BitOr, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::execution::{Array, CompileOptions, InputSet, MemoryEstimate, Signature};
+use crate::{
+    execution::{Array, CompileOptions, InputSet, MemoryEstimate, Signature},
+    metric::{Cost, Counts, Metric, MetricRole},
+};
 
 /// A program loaded into one worker; means nothing to another worker, unless that was forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,7 +60,7 @@ pub enum Request {
         /// What to report.
         observe: Observe,
     },
-    /// Counts per computation; answered by [`Reply::Breakdown`].
+    /// Counts per function; answered by [`Reply::Breakdown`].
     Breakdown {
         /// Which program.
         program: ProgramId,
@@ -97,7 +100,7 @@ pub enum Request {
         program: ProgramId,
         /// With which of its passes left out.
         options: PipelineOptions,
-        /// What to report of the states in the middle and at the end.
+        /// What to report of the states on the way and at the end.
         observe: Observe,
     },
     /// What the program takes and gives; answered by [`Reply::Signature`].
@@ -175,7 +178,7 @@ pub enum Reply {
     /// To [`Request::Observe`].
     Observation(Observation),
     /// To [`Request::Breakdown`].
-    Breakdown(Vec<ComputationCounts>),
+    Breakdown(Vec<FunctionCounts>),
     /// To [`Request::Graph`].
     Graph(Graph),
     /// To [`Request::Print`].
@@ -256,31 +259,82 @@ pub struct Hello {
     pub passes: Vec<Pass>,
     /// What [`Observation::opcodes`] counts, in order.
     pub opcodes: Vec<String>,
+    /// What [`Observation::counts`] holds, in order. The first is the primary metric.
+    pub counts: Vec<Metric>,
+    /// What [`Observation::cost`] holds, in order.
+    pub costs: Vec<Metric>,
+    /// What [`PipelineReport::finals`] holds, in order: what is known only at the end of a pipeline.
+    pub finals: Vec<Metric>,
+    /// Raised whenever counts or costs come out differently for the same program: what was
+    /// remembered under another number means something else.
+    pub counting: u32,
+    /// What a node of a [`Graph`] says of itself, in order; the first is its opcode.
+    pub node_features: Vec<String>,
+    /// In which forms a program can be written. The first is the compiler's own text, the second its
+    /// own binary form; both are complete and can be read back.
+    pub forms: Vec<FormSpec>,
+    /// The compiler's own pipelines; the first is the usual one.
+    pub pipelines: Vec<PipelineSpec>,
     /// The worker's process id.
     pub pid: i32,
+}
+
+impl Hello {
+    /// The position of a count by name.
+    pub fn count(&self, name: &str) -> Option<usize> {
+        self.counts.iter().position(|metric| metric.name == name)
+    }
+
+    /// The position of a cost by name.
+    pub fn cost(&self, name: &str) -> Option<usize> {
+        self.costs.iter().position(|metric| metric.name == name)
+    }
+
+    /// The position of the count with a role.
+    pub fn role(&self, role: MetricRole) -> Option<usize> {
+        self.counts.iter().position(|metric| metric.role == role)
+    }
+
+    /// What a program costs of one kind, zero where the worker does not estimate it.
+    pub fn cost_of(&self, cost: &Cost, role: MetricRole) -> f64 {
+        let kind = self.costs.iter().zip(&cost[..]).filter(|(metric, _)| metric.role == role);
+        kind.map(|(_, value)| value).sum()
+    }
+
+    /// The name of the primary metric.
+    pub fn primary(&self) -> &str {
+        self.counts.first().map_or("size", |metric| &metric.name)
+    }
+
+    /// A form by its name.
+    pub fn form(&self, name: &str) -> Option<Form> {
+        self.forms.iter().position(|form| form.name == name).map(|at| Form(at as u8))
+    }
+
+    /// The form of files with an ending.
+    pub fn form_of_ending(&self, ending: &str) -> Option<Form> {
+        let writes = |form: &FormSpec| form.endings.iter().any(|known| known == ending);
+        self.forms.iter().position(writes).map(|at| Form(at as u8))
+    }
 }
 
 /// One pass with one choice of options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
-    /// The compiler's own name, with `:variant` where the options are not its own.
+    /// As users write it; one of its kind.
     pub name: String,
+    /// The compiler's own name of the pass, without parameters.
+    pub base: String,
     /// What sort of pass.
     pub kind: String,
     /// One sentence.
     pub description: String,
-    /// Meant for after layout assignment, where this pass list is not used.
-    pub after_layout: bool,
+    /// Whether it is an action unless somebody says otherwise. Passes are not that belong elsewhere
+    /// in the pipeline, that lose precision or that are wrong on some programs.
+    pub is_default_action: bool,
     /// May change results beyond rounding: drops precision, or is known to be wrong on some
     /// programs.
     pub lossy: bool,
-}
-
-impl Pass {
-    /// The compiler's own name of the pass.
-    pub fn base_name(&self) -> &str {
-        self.name.split(':').next().unwrap_or(&self.name)
-    }
 }
 
 /// Limits for each request. A worker that runs into one ends itself.
@@ -394,37 +448,6 @@ impl Observation {
     }
 }
 
-/// Sizes of a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Every instruction of every computation.
-    pub instructions: u64,
-    /// Instructions that run one by one: those of the entry, of loop bodies and conditions, of
-    /// branches and called functions, without parameters, constants and tuple handling.
-    pub operations: u64,
-    /// Operations if every call were replaced by a copy of the function that it calls: fewer than
-    /// [`Counts::operations`] where calls are all that goes, more where functions of some size are
-    /// called more than once. Cut at 10¹⁵.
-    pub inlined: u64,
-    /// Computations (functions).
-    pub computations: u64,
-}
-
-/// Raised whenever [`Counts`] come out differently for the same program: what was remembered under
-/// another number means something else. A test of `engine` knows what is counted under this one.
-pub const COUNTS_VERSION: u32 = 1;
-
-/// The compiler's estimate of work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cost {
-    /// Floating-point operations.
-    pub flops: f64,
-    /// Transcendental function evaluations.
-    pub transcendentals: f64,
-    /// Bytes read and written.
-    pub bytes_accessed: f64,
-}
-
 /// Identity of a program: what it consists of, whatever its instructions are called. The same
 /// in every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -464,39 +487,25 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-/// Counts of one computation.
+/// Counts of one function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ComputationCounts {
+pub struct FunctionCounts {
     /// Its name.
     pub name: String,
-    /// Whether its instructions count as operations.
+    /// Whether its instructions count for the primary metric.
     pub runs: bool,
     /// Opcode (position in [`Hello::opcodes`]) and number of instructions, none of them 0.
     pub opcodes: Vec<(u32, u32)>,
 }
 
-/// A program as a graph of instructions.
+/// A program as a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Graph {
-    /// The instructions, called computations before their callers.
-    pub nodes: Vec<GraphNode>,
+    /// The nodes, row by row: as many numbers each as [`Hello::node_features`] has names. Called
+    /// functions come before their callers.
+    pub nodes: Vec<u64>,
     /// What leads where.
     pub edges: Vec<GraphEdge>,
-}
-
-/// An instruction of a [`Graph`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GraphNode {
-    /// Position in [`Hello::opcodes`].
-    pub opcode: u32,
-    /// The compiler's number of the element type.
-    pub dtype: u32,
-    /// Dimensions of the result.
-    pub rank: u32,
-    /// In which computation.
-    pub computation: u32,
-    /// Elements of the result.
-    pub elements: u64,
 }
 
 /// An edge of a [`Graph`].
@@ -506,9 +515,9 @@ pub struct GraphEdge {
     pub from: u32,
     /// Position of the node that needs it.
     pub to: u32,
-    /// 0: a value; 1: an order; 2: the result of a called computation.
+    /// 0: a value; 1: an order; 2: a call.
     pub kind: u32,
-    /// Which operand, or which called computation.
+    /// Which operand, or which called function.
     pub position: u32,
 }
 
@@ -524,31 +533,61 @@ pub struct Step {
     pub observation: Observation,
 }
 
-/// In which form to write a program out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Form {
+/// In which form to write a program out: a position in [`Hello::forms`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Form(pub u8);
+
+impl Form {
     /// The compiler's own text, complete and readable back.
-    Text,
+    pub const TEXT: Form = Form(0);
     /// The compiler's own binary form, complete and readable back.
-    Binary,
-    /// A portable text form, if the compiler has one (StableHLO).
-    PortableText,
-    /// A portable binary form, if the compiler has one (StableHLO bytecode).
-    PortableBinary,
-    /// The text of a smaller program, in which what repeats (the layers of a model) stands only a few
-    /// times: for looking for orders, not for running.
-    Reduced,
+    pub const BINARY: Form = Form(1);
 }
 
-/// How to run the compiler's own pipeline.
+/// The name of the form that holds the text of a smaller program, in which what repeats (the layers
+/// of a model) stands only a few times: for looking for orders, not for running. A worker may have it.
+pub const REDUCED: &str = "reduced";
+
+/// A form in which a program can be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormSpec {
+    /// Its name.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// Endings of files that hold it, without the dot, the usual one first.
+    pub endings: Vec<String>,
+}
+
+/// One of the compiler's own pipelines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PipelineSpec {
+    /// Its name.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// The states at which it can be looked at, in order; the last one is its end.
+    pub stages: Vec<String>,
+}
+
+/// Which of the compiler's own pipelines a program goes through, and what is left out there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Finish {
+    /// Which of [`Hello::pipelines`].
+    pub pipeline: u16,
+    /// Passes to leave out, by the compiler's own names.
+    pub disabled: Vec<String>,
+}
+
+/// How to run one of the compiler's own pipelines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PipelineOptions {
-    /// Passes to leave out, by the compiler's own names.
-    pub disable: Vec<String>,
-    /// Whether to look at the state in the middle: where target-independent work ends.
-    pub middle: bool,
-    /// Whether a failure after the middle does not matter; the end is then not reported.
-    pub until_middle: bool,
+    /// Which one, and without which passes.
+    pub finish: Finish,
+    /// Whether to look at the stages before the end too, which may take time.
+    pub stages: bool,
+    /// Whether a failure after the first stage does not matter; the end is then not reported.
+    pub first_stage_only: bool,
     /// Whether to keep the states as programs of the worker.
     pub keep: bool,
 }
@@ -560,25 +599,28 @@ pub struct PipelineReport {
     pub passes: Vec<PipelinePass>,
     /// Time of the whole pipeline.
     pub nanos: u64,
-    /// The state where target-independent work ends, if asked for.
-    pub middle: Option<Observation>,
-    /// The last state, if it was reached.
-    pub end: Option<Observation>,
-    /// What it needs beside inputs and outputs, if the compiler says.
-    pub memory: Option<Needs>,
-    /// The middle as a program, if kept.
-    pub middle_program: Option<ProgramId>,
-    /// The end as a program, if kept.
-    pub end_program: Option<ProgramId>,
+    /// For each of [`PipelineSpec::stages`], what was asked for, if it was reached.
+    pub stages: Vec<Option<StageReport>>,
+    /// What is known only at the end, for each of [`Hello::finals`], if the compiler says.
+    pub finals: Option<Cost>,
 }
 
-/// What a program needs beside inputs and outputs, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Needs {
-    /// For intermediate values.
-    pub temporaries: u64,
-    /// For constants.
-    pub constants: u64,
+impl PipelineReport {
+    /// The last state, if it was reached.
+    pub fn end(&self) -> Option<&StageReport> {
+        self.stages.last()?.as_ref()
+    }
+}
+
+/// A state of a program on its way through a pipeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageReport {
+    /// As asked for.
+    pub observation: Observation,
+    /// How many of [`PipelineReport::passes`] had run.
+    pub passes: u32,
+    /// The state as a program, if kept.
+    pub program: Option<ProgramId>,
 }
 
 /// One pass that the compiler's own pipeline ran.

@@ -2,7 +2,7 @@
 
 use numpy::PyArray1;
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes, types::PyDict};
-use xla_gym_engine::protocol::Form;
+use xla_gym_engine::protocol::{Form, Hello};
 use xla_gym_env::{Env, EnvConfig, EnvState, Step, View, plot};
 
 use crate::{
@@ -39,13 +39,13 @@ pub fn parse_action(action: i64) -> PyResult<usize> {
     })
 }
 
-pub fn parse_form(form: &str) -> PyResult<Form> {
-    Ok(match form {
-        "hlo" => Form::Text,
-        "pb" => Form::Binary,
-        "mlir" => Form::PortableText,
-        "mlirbc" => Form::PortableBinary,
-        _ => return Err(PyValueError::new_err("there are the forms hlo, pb, mlir and mlirbc")),
+/// A form by its name, or by the ending of files that hold it; the compiler's own text if nobody says.
+fn parse_form(hello: &Hello, form: Option<&str>) -> PyResult<Form> {
+    let Some(name) = form else { return Ok(Form::TEXT) };
+    hello.form(name).or_else(|| hello.form_of_ending(name)).ok_or_else(|| {
+        let forms = hello.forms.iter().filter(|form| !form.endings.is_empty());
+        let known: Vec<&str> = forms.map(|form| &*form.name).collect();
+        PyValueError::new_err(format!("there is no form {name:?}; there are {}", known.join(", ")))
     })
 }
 
@@ -187,13 +187,19 @@ impl PyEnv {
     fn graph<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let env = self.env.get_mut()?;
         let graph = release(py, || env.graph())?;
-        Ok(arrays::graph(py, &graph)?.into_pyobject(py)?.into_any())
+        let features = &env.world().engine().hello().node_features;
+        Ok(arrays::graph(py, &graph, features)?.into_pyobject(py)?.into_any())
     }
 
-    /// The current program in one of the forms hlo, pb, mlir and mlirbc.
-    fn program<'py>(&mut self, py: Python<'py>, form: &str) -> PyResult<Bound<'py, PyBytes>> {
-        let form = parse_form(form)?;
+    /// The current program in one of the compiler's forms, by name.
+    #[pyo3(signature = (form=None))]
+    fn program<'py>(
+        &mut self,
+        py: Python<'py>,
+        form: Option<&str>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let env = self.env.get_mut()?;
+        let form = parse_form(env.world().engine().hello(), form)?;
         Ok(PyBytes::new(py, &release(py, || env.print(form))?))
     }
 
@@ -208,15 +214,20 @@ impl PyEnv {
         self.env.get()?.describe().map_err(env_error)
     }
 
-    /// Width, height and pixels of a plot of operations over steps.
+    /// Width, height and pixels of a plot of the primary metric over steps.
     fn plot<'py>(&mut self, py: Python<'py>) -> PyResult<(usize, usize, Bound<'py, PyBytes>)> {
         let env = self.env.get_mut()?;
         let picture = release(py, || {
             let benchmark = env.benchmark()?;
             // A plot without the line is better than no plot.
-            let default = env.world().defaults(benchmark).ok().map(|known| known.optimised);
-            let name = env.world().benchmark_name(benchmark);
-            Ok(plot(name, env.operations()?, env.config().traj_limit, default))
+            let world = env.world();
+            let spec = world.profile().spec();
+            let figure = spec.starts[world.start()].counts_as;
+            let known = world.baseline(benchmark).ok();
+            let default = known.and_then(|known| known.default.get(figure)).map(|most| most as u64);
+            let labels = (world.engine().hello().primary(), spec.words.baseline);
+            let name = world.benchmark_name(benchmark);
+            Ok(plot(name, labels, env.sizes()?, env.config().traj_limit, default))
         })?;
         Ok((picture.width, picture.height, PyBytes::new(py, &picture.bytes)))
     }

@@ -4,7 +4,7 @@
 //! of it before anything is allocated.
 
 use xla_gym_engine::EngineError;
-use xla_gym_env::{AtEnd, Env, EnvError, World};
+use xla_gym_env::{Env, EnvError, Figure, World};
 use xla_gym_oracle::too_large;
 
 /// Refuses a program that is going to be run, and whose inputs would be too large.
@@ -16,8 +16,9 @@ pub fn check(world: &World, benchmark: usize) -> Result<(), EnvError> {
 
 /// The same at the beginning of an episode, if its end is going to be timed.
 pub fn check_episode(env: &Env) -> Result<(), EnvError> {
-    match env.config().reward.at_end {
-        Some(AtEnd::RunTime) => check(env.world(), env.benchmark()?),
+    let spec = env.world().profile().spec();
+    match env.config().reward.at_end.as_deref().and_then(|name| spec.figure(name)) {
+        Some(Figure::RunTime) => check(env.world(), env.benchmark()?),
         _ => Ok(()),
     }
 }

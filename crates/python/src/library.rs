@@ -1,4 +1,4 @@
-//! The benchmark library.
+//! The benchmark library, and the compilers that there are.
 
 use pyo3::{prelude::*, types::PyBytes};
 use xla_gym_data::{Benchmarks, Library, LibraryError};
@@ -36,7 +36,21 @@ fn read_graph<'py>(py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(py, &source.map_err(library_error)?.bytes))
 }
 
+/// The names of all compilers; the first is meant if nobody says which.
+#[pyfunction]
+fn engines() -> Vec<&'static str> {
+    xla_gym_compilers::NAMES.to_vec()
+}
+
+/// The compiler of a file, by the ending of its name.
+#[pyfunction]
+fn engine_of(name: &str) -> &'static str {
+    xla_gym_compilers::of_file(name)
+}
+
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(engines, module)?)?;
+    module.add_function(wrap_pyfunction!(engine_of, module)?)?;
     module.add_function(wrap_pyfunction!(find_benchmarks, module)?)?;
     module.add_function(wrap_pyfunction!(describe_graph, module)?)?;
     module.add_function(wrap_pyfunction!(read_graph, module)?)

@@ -3,11 +3,13 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use pyo3::{prelude::*, types::PyBytes};
-use xla_gym_agents::{Guide, TrainedPolicy};
+use xla_gym_agents::TrainedPolicy;
 use xla_gym_engine::protocol::Form;
 use xla_gym_env::World;
-use xla_gym_optimize::{Judge, OptimizeError, Task, apply, explain, optimize, optimize_with_store};
-use xla_gym_recipe::{Recipe, Store, StoreLimit};
+use xla_gym_optimize::{
+    Judge, Objective, OptimizeError, Task, apply, explain, optimize, optimize_with_store,
+};
+use xla_gym_recipe::{Recipe, Store, StoreLimit, decode};
 use xla_gym_search::{Budget, Method, Policy};
 
 use crate::{
@@ -17,15 +19,23 @@ use crate::{
     world::PyWorld,
 };
 
+/// The policy that comes along for the compiler, if there is one.
+const USUAL: &str = "usual";
+
 /// A policy by its name, or from a file.
-fn guide(name: &str, world: &World) -> PyResult<Guide> {
-    let policy = TrainedPolicy::find(name);
-    Ok(policy.map_err(|error| ConfigError::new_err(error.to_string()))?.guide(world))
+fn guide(name: &str, world: &World) -> PyResult<Option<Arc<dyn Policy>>> {
+    let spec = world.profile().spec();
+    let Some(name) = (if name == USUAL { spec.usual_policy } else { Some(name) }) else {
+        return Ok(None);
+    };
+    let policy = TrainedPolicy::find(name, spec.engine).and_then(|policy| policy.guide(world));
+    Ok(Some(Arc::new(policy.map_err(|error| ConfigError::new_err(error.to_string()))?)))
 }
 
-/// What Python is told of an answer: the recipe as JSON, the program after the passes as a
-/// serialised HloModuleProto, the report as HTML if it is wanted, and whether the search was stopped.
-type Told<'py> = (String, Bound<'py, PyBytes>, Option<String>, bool);
+/// What Python is told of an answer: the recipe as JSON, the program after the passes in the compiler's
+/// binary form, the report as HTML if it is wanted, whether the search was stopped, and the commands of
+/// the compiler's own tools that do the same.
+type Told<'py> = (String, Bound<'py, PyBytes>, Option<String>, bool, Vec<(String, String)>);
 
 /// Finds the best order for a benchmark. Ctrl-C ends the search; the best so far is the answer.
 #[pyfunction]
@@ -36,7 +46,7 @@ fn optimize_benchmark<'py>(
     py: Python<'py>,
     world: &PyWorld,
     benchmark: usize,
-    objective: &str,
+    objective: Option<&str>,
     method: &str,
     budget: Option<u64>,
     seconds: Option<f64>,
@@ -58,13 +68,19 @@ fn optimize_benchmark<'py>(
     }
     let by_name = Method::ALL.into_iter().find(|other| other.name() == method);
     let names = || Method::ALL.map(Method::name).join(", ");
-    let policy: Option<Arc<dyn Policy>> = match policy {
+    let spec = world.profile().spec();
+    let policy = match policy {
         None => None,
-        Some(name) => Some(Arc::new(guide(name, &world)?)),
+        Some(name) => guide(name, &world)?,
     };
+    let objective = match objective {
+        None => Objective::usual(spec),
+        Some(text) => Objective::parse(text, spec).map_err(optimize_error)?,
+    };
+    let command = format!("xla_gym.optimize(…, objective=\"{objective}\")");
     let task = Task {
         policy,
-        objective: objective.parse().map_err(optimize_error)?,
+        objective,
         method: by_name.ok_or_else(|| {
             ConfigError::new_err(format!("there is no method {method:?}; there are {}", names()))
         })?,
@@ -75,7 +91,7 @@ fn optimize_benchmark<'py>(
         measuring: duration("measure", measure)?,
         memory_growth,
         unproven,
-        ..Task::default()
+        ..Task::usual(spec)
     };
     let store = match store {
         Some(path) => Some(Store::open(&path, StoreLimit::default()).map_err(store_error)?),
@@ -83,7 +99,6 @@ fn optimize_benchmark<'py>(
     };
     release(py, || inputs::check(&world, benchmark))?;
     let stop = task.stop.clone();
-    let command = format!("xla_gym.optimize(…, objective={objective:?})");
     let work = move || -> Result<_, OptimizeError> {
         let judge = Judge::new(&world, benchmark)?;
         // A store that cannot be used costs no result.
@@ -92,13 +107,23 @@ fn optimize_benchmark<'py>(
             None => optimize(&judge, &task, &())?,
         };
         let html = if report { Some(explain(&judge, &answer, command, &())?.html()) } else { None };
-        let program = judge.session(&answer.plan)?.print(Form::Binary)?;
-        Ok((answer.recipe, program, html))
+        let program = judge.session(&answer.plan)?.print(Form::BINARY)?;
+        let (start, passes) = (&answer.recipe.start, &answer.recipe.passes);
+        let commands = judge.world.profile().commands(start, passes, &answer.plan.finish);
+        Ok((answer.recipe, program, html, commands.lines))
     };
-    let ((recipe, program, html), stopped) = stoppable(py, &stop, work)?;
-    let recipe =
-        serde_json::to_string(&recipe).map_err(|error| ConfigError::new_err(error.to_string()))?;
-    Ok((recipe, PyBytes::new(py, &program), html, stopped))
+    let ((recipe, program, html, commands), stopped) = stoppable(py, &stop, work)?;
+    Ok((as_json(&recipe)?, PyBytes::new(py, &program), html, stopped, commands))
+}
+
+fn as_json(recipe: &Recipe) -> PyResult<String> {
+    serde_json::to_string(recipe).map_err(|error| ConfigError::new_err(error.to_string()))
+}
+
+/// A recipe as it is written today, from what may be an earlier version's.
+#[pyfunction]
+fn read_recipe(text: &str) -> PyResult<String> {
+    as_json(&decode(text.as_bytes()).map_err(|error| ConfigError::new_err(error.to_string()))?)
 }
 
 /// Does to a benchmark what a recipe says; the program after the passes, and warnings.
@@ -111,8 +136,8 @@ fn apply_recipe<'py>(
     force: bool,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
     let world = world.world.get()?.clone();
-    let recipe: Recipe = serde_json::from_str(recipe)
-        .map_err(|error| ConfigError::new_err(format!("this is no recipe: {error}")))?;
+    let recipe =
+        decode(recipe.as_bytes()).map_err(|error| ConfigError::new_err(error.to_string()))?;
     let (program, warnings) = release_or(py, || -> Result<_, OptimizeError> {
         let mut applied = apply(&world, benchmark, &recipe, force)?;
         let mut warnings = applied.warnings;
@@ -122,7 +147,7 @@ fn apply_recipe<'py>(
                 .into_iter()
                 .map(|(pass, reason)| format!("{pass} did not take place: {reason}")),
         );
-        Ok((applied.session.print(Form::Binary)?, warnings))
+        Ok((applied.session.print(Form::BINARY)?, warnings))
     })?;
     Ok((PyBytes::new(py, &program), warnings))
 }
@@ -130,6 +155,7 @@ fn apply_recipe<'py>(
 /// Adds the functions to the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(optimize_benchmark, module)?)?;
+    module.add_function(wrap_pyfunction!(read_recipe, module)?)?;
     module.add_function(wrap_pyfunction!(apply_recipe, module)?)
 }
 

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use xla_gym_protocol::Fingerprint;
+use xla_gym_shared_file::FileError;
 
 use crate::{believable::Doubt, written::Unreadable};
 
@@ -49,61 +50,9 @@ pub enum RecipeError {
 /// Why recipes cannot be looked up or kept.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The path names a folder, a device or a pipe.
-    #[error(
-        "{} is not a file; name a file for the recipes, such as {}", path.display(),
-        path.join("recipes.db").display()
-    )]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The folder of the file is not there and cannot be made.
-    #[error("cannot make the folder of {}: {cause}; make it, or name another file", path.display())]
-    Folder {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// The file cannot be opened, neither to write nor to read.
-    #[error(
-        "cannot open {}: {cause}; check that you may write to it and to its folder, or name \
-         another file", path.display()
-    )]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: rusqlite::Error,
-    },
-    /// The file is a database, but not one of recipes.
-    #[error("{} is a database of another program; name another file", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file was written by a newer version.
-    #[error(
-        "{} has format {found} and this version reads up to {known}; use a newer version, or name \
-         another file", path.display()
-    )]
-    TooNew {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: i64,
-        /// The newest format that is understood.
-        known: i64,
-    },
-    /// The file is broken and cannot be moved out of the way.
-    #[error("{} is broken and cannot be moved aside: {cause}; remove it", path.display())]
-    MoveAside {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
+    /// The file cannot be opened, or is none of recipes.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A look-up failed.
     #[error(
         "cannot read the recipes in {}: {cause}; remove the file if this persists",

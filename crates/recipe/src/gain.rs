@@ -12,6 +12,12 @@ const SPREAD: f64 = 4.0;
 /// How far a gain may be from what its figures give: rounding.
 const ROUNDING: f64 = 1e-6;
 
+/// The gain where what was to be made small is this share of what it was by default. Of what shrank to
+/// nothing it is the most that is believed, so that it is a number.
+pub fn gain_of(share: f64) -> f64 {
+    if share > 0.0 { 1.0 / share } else { MOST_GAIN }
+}
+
 /// Whether the gain follows from the figures, or else what does, if anything.
 pub fn check(recipe: &Recipe) -> Result<(), Option<f64>> {
     let supported = supported(&recipe.objective, &recipe.evidence);
@@ -22,7 +28,7 @@ pub fn check(recipe: &Recipe) -> Result<(), Option<f64>> {
 }
 
 /// The gain by an objective as `xla-gym optimize` writes it: a figure, a weighted sum of figures
-/// (`0.7*kernels+0.3*bytes`), or several side by side (`kernels,bytes`).
+/// (`0.7*a+0.3*b`), or several side by side (`a,b`).
 fn supported(objective: &str, evidence: &Evidence) -> Option<f64> {
     let timing = evidence.timing.as_ref();
     let paired = match objective {
@@ -51,5 +57,5 @@ fn supported(objective: &str, evidence: &Evidence) -> Option<f64> {
         weights += weight;
     }
     let mean = sum / weights;
-    Some(1.0 / if front { mean.exp() } else { mean })
+    Some(gain_of(if front { mean.exp() } else { mean }))
 }

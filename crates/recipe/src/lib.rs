@@ -11,18 +11,18 @@ mod database;
 mod error;
 mod exchange;
 mod gain;
-mod hlo_opt;
 mod recipe;
-mod shell;
 mod store;
 mod written;
 
 pub use believable::Doubt;
 pub use error::{RecipeError, StoreError};
 pub use exchange::Imported;
-pub use hlo_opt::HloOpt;
+pub use gain::gain_of;
 pub use recipe::{
-    Control, Evidence, Paired, Program, Recipe, SearchRecord, Series, Timing, VERSION,
+    Control, Evidence, Paired, Program, Recipe, SearchRecord, Series, StageEvidence, Timing,
+    VERSION,
 };
 pub use store::{Store, StoreLimit};
-pub use written::Unreadable;
+pub use written::{Unreadable, decode};
+pub use xla_gym_shared_file::FileError;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use xla_gym_oracle::Report;
+use xla_gym_profile::Ratio;
 use xla_gym_protocol::Fingerprint;
-use xla_gym_score::{Ratio, Start};
 
 /// The format of recipes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What to do with a program: passes to run on it, and passes of the compiler's own pipeline to
 /// leave out afterwards.
@@ -20,11 +20,14 @@ pub struct Recipe {
     pub engine: String,
     /// The program that it was made for.
     pub program: Program,
-    /// Where the passes begin.
-    pub start: Start,
+    /// Where the passes begin: a start of the compiler's profile, by name.
+    pub start: String,
     /// The passes. Empty, with nothing disabled: the compiler's own order is the best known.
     pub passes: Vec<String>,
-    /// What goes into `xla_disable_hlo_passes`: the passes of the pipeline that these replace.
+    /// Which of the compiler's own pipelines follows. Empty: the usual one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pipeline: String,
+    /// What is left out there: the passes of the pipeline that these replace.
     pub disabled_passes: Vec<String>,
     /// What was to be made small, as it is written on the command line.
     pub objective: String,
@@ -40,7 +43,7 @@ pub struct Recipe {
 impl Recipe {
     /// Whether it says to leave the compiler to its own order.
     pub fn is_default(&self) -> bool {
-        self.passes.is_empty() && self.disabled_passes.is_empty()
+        self.passes.is_empty() && self.disabled_passes.is_empty() && self.pipeline.is_empty()
     }
 }
 
@@ -58,15 +61,9 @@ pub struct Program {
 /// What was measured when a recipe was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Operations at the end of the passes, beside the compiler's own optimisation passes.
-    pub order: Ratio,
-    /// Its value, where the default reduces anything.
-    pub order_ratio: Option<f64>,
-    /// Operations just before layout assignment.
-    pub legal: Ratio,
-    /// Its value, likewise.
-    pub legal_ratio: Option<f64>,
-    /// Figures of the final program by name (`kernels`, `flops`, `bytes`, …): default and result.
+    /// What the result is worth beside the compiler's own, stage by stage of its profile.
+    pub stages: Vec<StageEvidence>,
+    /// Figures of the final program by name, as the compiler's profile has them: default and result.
     pub figures: BTreeMap<String, (f64, f64)>,
     /// Whether both compute the same, if it was tried.
     pub outputs: Option<Report>,
@@ -76,6 +73,25 @@ pub struct Evidence {
     pub search: SearchRecord,
     /// Candidates that were dropped, with the reason.
     pub dropped: Vec<String>,
+}
+
+/// What a result is worth at one stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageEvidence {
+    /// Which, by the name that the compiler's profile gives it.
+    pub stage: String,
+    /// At the start, by the compiler itself, and in the result.
+    #[serde(flatten)]
+    pub ratio: Ratio,
+    /// How the result compares; above 1 is better. Absent where it means nothing.
+    pub value: Option<f64>,
+}
+
+impl Evidence {
+    /// One of the stages.
+    pub fn stage(&self, name: &str) -> Option<&StageEvidence> {
+        self.stages.iter().find(|evidence| evidence.stage == name)
+    }
 }
 
 /// How a recipe was found.

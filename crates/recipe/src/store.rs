@@ -7,12 +7,13 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, Params, Transaction, TransactionBehavior, params};
-use xla_gym_engine::{NoStateDir, state_dir};
+use xla_gym_common::{NoStateDir, lock, state_dir};
 use xla_gym_protocol::Fingerprint;
+use xla_gym_shared_file::take_turns;
 
 use crate::{
     believable::encode_believable,
-    database::{self, Access},
+    database::{self, Access, RECIPES},
     error::StoreError,
     recipe::Recipe,
     written::decode,
@@ -38,6 +39,19 @@ impl Default for StoreLimit {
 /// A file with the best recipe that is known for each program, compiler and objective.
 ///
 /// Many threads and processes may use it at once. One that is killed leaves the file whole.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("recipes.db");
+/// use xla_gym_protocol::Fingerprint;
+/// use xla_gym_recipe::{Store, StoreLimit};
+///
+/// let store = Store::open(&path, StoreLimit { recipes: 1000 })?;
+/// assert!(store.is_empty()? && store.only_read_because().is_none());
+/// assert_eq!(store.best(Fingerprint(7), "toy 1.0", "final")?, None);
+/// assert_eq!(store.forget(Fingerprint(7))?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Store {
     access: Mutex<Access>,
     path: PathBuf,
@@ -51,9 +65,7 @@ impl Store {
     /// [`Store::moved_aside`]. One that cannot be written is only read, see
     /// [`Store::only_read_because`]; if it is not there either, it is empty.
     pub fn open(path: &Path, limit: StoreLimit) -> Result<Store, StoreError> {
-        // The folder may change later, and SQLite gives names such as `:memory:` a meaning.
-        let path = std::path::absolute(path)
-            .map_err(|_| StoreError::NotAFile { path: path.to_owned() })?;
+        let path = RECIPES.absolute(path)?;
         let opened = database::open(&path)?;
         let only_read = match &opened.access {
             Access::Write(_) => None,
@@ -207,12 +219,12 @@ impl Store {
         if let Access::Write(connection) = &mut *self.access() {
             let _ = connection.busy_timeout(TOUCH_PATIENCE);
             let _ = touch(connection, fingerprint, engine, objective);
-            let _ = connection.busy_timeout(database::PATIENCE);
+            let _ = take_turns(connection);
         }
     }
 
     fn access(&self) -> MutexGuard<'_, Access> {
-        self.access.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.access)
     }
 }
 

@@ -88,7 +88,7 @@ fn a_bad_line_is_reported_and_passed_over() {
     let store = open(&path);
     let newer = Recipe { version: 7, ..recipe(9, 2.0, 1) };
     let mut text = lines(&[recipe(1, 2.0, 1)]).into_bytes();
-    text.extend(b"not json\n\n  \r\n\xff\xfe\n{\"version\": 1}\n{\"version\": 2, \"new\": {}}\n");
+    text.extend(b"not json\n\n  \r\n\xff\xfe\n{\"version\": 1}\n{\"version\": 3, \"new\": {}}\n");
     text.extend(lines(&[newer, recipe(8, 0.5, 1)]).into_bytes());
     // The last one has no end of line.
     text.extend(lines(&[recipe(2, 2.0, 1)]).trim_end().as_bytes());
@@ -97,7 +97,7 @@ fn a_bad_line_is_reported_and_passed_over() {
     let numbers: Vec<usize> = imported.refused.iter().map(|(line, _)| *line).collect();
     assert_eq!(numbers, [2, 5, 6, 7, 8, 9]);
     let reasons =
-        ["not a recipe", "not a recipe", "engine", "version 2", "version 7", "gain is 0.5"];
+        ["not a recipe", "not a recipe", "engine", "version 3", "version 7", "gain is 0.5"];
     for ((line, reason), expected) in imported.refused.iter().zip(reasons) {
         assert!(reason.contains(expected), "line {line}: {reason}");
     }

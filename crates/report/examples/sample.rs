@@ -2,8 +2,8 @@
 //! The tests use the same figures.
 
 use xla_gym_report::{
-    Contribution, Explanation, Figures, FrontPoint, OpcodeRow, StepRow, SummaryRow, Timeline,
-    TimingRows,
+    Baseline, Contribution, Explanation, FrontPoint, Metric, OpcodeRow, OpcodeTable, StepRow,
+    SummaryRow, Timeline, TimingRows,
 };
 
 fn main() -> std::io::Result<()> {
@@ -36,6 +36,8 @@ pub fn sample() -> Explanation {
     Explanation {
         title: "gpt2-train-2l".to_owned(),
         engine: "xla tensorflow-2.21.0".to_owned(),
+        compiler: "XLA".to_owned(),
+        baseline: Baseline::new("XLA's own", "XLA's own order"),
         objective: "kernels".to_owned(),
         command: "xla-gym explain gpt2-train-2l --recipe gpt2.json --html gpt2.html".to_owned(),
         summary: summary(),
@@ -47,25 +49,34 @@ pub fn sample() -> Explanation {
         contributions: contributions(&order),
         order,
         default_order: default_order(),
-        opcodes: opcodes(&[
-            ("add", 512, 240, 231),
-            ("multiply", 633, 298, 281),
-            ("broadcast", 811, 301, 287),
-            ("transpose", 96, 48, 34),
-            ("reshape", 204, 40, 47),
-            ("dot", 75, 75, 71),
-            ("convert", 18, 6, 6),
-            ("reduce", 88, 74, 74),
-            ("exponential", 12, 12, 12),
-            ("while", 0, 0, 0),
-        ]),
-        final_opcodes: opcodes(&[
-            ("fusion", 0, 301, 288),
-            ("dot", 0, 75, 71),
-            ("copy", 0, 22, 26),
-            ("reduce", 0, 4, 4),
-            ("custom-call", 0, 29, 29),
-        ]),
+        final_figure: "kernels".to_owned(),
+        opcodes: vec![
+            opcodes(
+                "at the end of the order",
+                &[
+                    ("add", 512, 240, 231),
+                    ("multiply", 633, 298, 281),
+                    ("broadcast", 811, 301, 287),
+                    ("transpose", 96, 48, 34),
+                    ("reshape", 204, 40, 47),
+                    ("dot", 75, 75, 71),
+                    ("convert", 18, 6, 6),
+                    ("reduce", 88, 74, 74),
+                    ("exponential", 12, 12, 12),
+                    ("while", 0, 0, 0),
+                ],
+            ),
+            opcodes(
+                "of the final programs",
+                &[
+                    ("fusion", 0, 301, 288),
+                    ("dot", 0, 75, 71),
+                    ("copy", 0, 22, 26),
+                    ("reduce", 0, 4, 4),
+                    ("custom-call", 0, 29, 29),
+                ],
+            ),
+        ],
         timing: Some(TimingRows {
             rows: vec![
                 ("run, XLA's own".to_owned(), 18_412_000.0, 18_240_000.0, 18_790_000.0),
@@ -123,14 +134,14 @@ fn verdict(claim: &str, holds: bool, words: &str) -> (String, bool, String) {
     (claim.to_owned(), holds, words.to_owned())
 }
 
-fn opcodes(rows: &[(&str, u64, u64, u64)]) -> Vec<OpcodeRow> {
+fn opcodes(stage: &str, rows: &[(&str, u64, u64, u64)]) -> OpcodeTable {
     let row = |&(opcode, start, default, result): &(&str, u64, u64, u64)| OpcodeRow {
         opcode: opcode.to_owned(),
         start,
         default,
         result,
     };
-    rows.iter().map(row).collect()
+    OpcodeTable { stage: stage.to_owned(), rows: rows.iter().map(row).collect() }
 }
 
 /// XLA's own order repeats a few passes many times, and most of them find nothing any more.
@@ -156,11 +167,20 @@ fn default_order() -> Timeline {
 }
 
 fn timeline(steps: &[(&str, i64)]) -> Timeline {
-    let figures = |operations: u64| Figures {
-        operations,
-        instructions: operations * 2 + 310,
-        flops: 4.8e9 + operations as f64 * 1e4,
-        bytes: 50e6 + operations as f64 * 21e3,
+    let metrics = vec![
+        Metric::new("operations", "operations", ""),
+        Metric::new("instructions", "instructions", ""),
+        Metric::new("flops", "FLOPs", "FLOPs"),
+        Metric::new("bytes", "bytes", "bytes"),
+    ];
+    let figures = |operations: u64| {
+        let count = operations as f64;
+        vec![
+            Some(count),
+            Some(count * 2.0 + 310.0),
+            Some(4.8e9 + count * 1e4),
+            Some(50e6 + count * 21e3),
+        ]
     };
     let mut operations = 2449u64;
     let start = figures(operations);
@@ -173,13 +193,13 @@ fn timeline(steps: &[(&str, i64)]) -> Timeline {
             nanos: 180_000 + 7_300 * change.unsigned_abs() + 41_000 * (index as u64 % 5),
         }
     });
-    Timeline { start, steps: steps.collect() }
+    Timeline { metrics, start, steps: steps.collect() }
 }
 
 fn contributions(order: &Timeline) -> Vec<Contribution> {
-    let mut before = order.start.operations as i64;
+    let mut before = order.start().unwrap_or_default();
     let steps = order.steps.iter().enumerate().map(|(index, step)| {
-        let after = step.figures.operations as i64;
+        let after = step.primary().unwrap_or_default();
         let by_step = before - after;
         before = after;
         Contribution {
@@ -187,11 +207,14 @@ fn contributions(order: &Timeline) -> Vec<Contribution> {
             pass: step.pass.clone(),
             by_step,
             left_out: Some(match by_step {
-                0 => 0,
-                adds if adds < 0 => 31,
-                removes => removes / 3 - 4,
+                0.0 => 0.0,
+                adds if adds < 0.0 => 31.0,
+                removes => (removes / 3.0).trunc() - 4.0,
             }),
-            left_out_final: Some(if by_step == 0 { 0 } else { by_step.abs() / 40 - 1 }),
+            left_out_final: Some(match by_step {
+                0.0 => 0.0,
+                other => (other.abs() / 40.0).trunc() - 1.0,
+            }),
             seconds: step.nanos as f64 / 1e9,
         }
     });

@@ -67,7 +67,7 @@ impl Frame {
         label_at(out, x, to + 4.0, "middle", "tick below", label);
     }
 
-    /// The line at 1, which stands for XLA's own order.
+    /// The line at 1, which stands for the baseline.
     fn one(&self, out: &mut String, axis: &Axis) {
         let (Frame { left, right, .. }, y) = (self, axis.at(1.0));
         let _ = writeln!(

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Baseline, Metric};
+
 /// Everything that a report shows. Parts that are empty are left out of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
@@ -9,28 +11,32 @@ pub struct Explanation {
     pub title: String,
     /// The compiler and its version.
     pub engine: String,
+    /// What the compiler is called in sentences. May be empty.
+    pub compiler: String,
+    /// What the result is compared with.
+    pub baseline: Baseline,
     /// What was to be made small, as it is written on the command line. The headline speaks of
     /// the row of `summary` that it names.
     pub objective: String,
     /// How the report was made.
     pub command: String,
-    /// The result beside XLA's own, figure by figure.
+    /// The result beside the baseline, figure by figure.
     pub summary: Vec<SummaryRow>,
     /// What was checked: the claim, whether it holds, and a few words on it.
     pub verdicts: Vec<(String, bool, String)>,
     /// The order, step by step.
     pub order: Timeline,
-    /// XLA's own optimisation passes, step by step.
+    /// The baseline's passes, step by step.
     pub default_order: Timeline,
     /// What each pass of the order brought.
     pub contributions: Vec<Contribution>,
-    /// Opcodes at the end of the order, beside XLA's own.
-    pub opcodes: Vec<OpcodeRow>,
-    /// Opcodes of the final programs, after the whole pipeline.
-    pub final_opcodes: Vec<OpcodeRow>,
+    /// What [`Contribution::left_out_final`] counts. Empty if it is nowhere tried.
+    pub final_figure: String,
+    /// Opcodes, stage by stage, beside the baseline's.
+    pub opcodes: Vec<OpcodeTable>,
     /// Measured times, if there are any.
     pub timing: Option<TimingRows>,
-    /// Passes of XLA's own pipeline that are left out after the order.
+    /// Passes of the compiler's own pipeline that are left out after the order.
     pub disabled_passes: Vec<String>,
     /// The recipe, to be copied. Empty if there is none.
     pub recipe_json: String,
@@ -49,11 +55,11 @@ pub struct SummaryRow {
     pub name: String,
     /// Its value in the program as it came, where that means anything.
     pub start: Option<f64>,
-    /// Its value by XLA's own order.
+    /// Its value by the baseline.
     pub default: f64,
     /// Its value by the order of the report.
     pub result: f64,
-    /// How the two compare; above 1 is better than XLA's own. Absent where it means nothing.
+    /// How the two compare; above 1 is better than the baseline. Absent where it means nothing.
     pub ratio: Option<f64>,
     /// A few words, such as "within noise". The headline repeats them.
     pub note: String,
@@ -62,21 +68,34 @@ pub struct SummaryRow {
 /// Passes one after another, with what each left behind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// Before the first pass.
-    pub start: Figures,
+    /// What is known of the program after each step. The first is the primary one: charts show it,
+    /// and contributions are changes of it.
+    pub metrics: Vec<Metric>,
+    /// Before the first pass: a value for each metric, where it is known.
+    pub start: Vec<Option<f64>>,
     /// The passes.
     pub steps: Vec<StepRow>,
 }
 
 impl Timeline {
-    /// After the last pass.
-    pub fn end(&self) -> Figures {
-        self.steps.last().map_or(self.start, |step| step.figures)
+    /// The primary metric; one without a name if there is none.
+    pub fn primary(&self) -> Metric {
+        self.metrics.first().cloned().unwrap_or_default()
     }
 
-    /// Each step with the figures before it, numbered from 1.
-    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, Figures, &StepRow)> {
-        let before = std::iter::once(self.start).chain(self.steps.iter().map(|step| step.figures));
+    /// The primary metric before the first pass.
+    pub fn start(&self) -> Option<f64> {
+        figure(&self.start, 0)
+    }
+
+    /// The primary metric after the last pass.
+    pub fn end(&self) -> Option<f64> {
+        self.steps.last().map_or(self.start(), StepRow::primary)
+    }
+
+    /// Each step with the primary metric before it, numbered from 1.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, Option<f64>, &StepRow)> {
+        let before = std::iter::once(self.start()).chain(self.steps.iter().map(StepRow::primary));
         self.steps
             .iter()
             .zip(before)
@@ -92,23 +111,22 @@ pub struct StepRow {
     pub pass: String,
     /// Whether it changed the program.
     pub changed: bool,
-    /// The program after it.
-    pub figures: Figures,
+    /// The program after it: a value for each metric, where it is known.
+    pub figures: Vec<Option<f64>>,
     /// How long it took, in nanoseconds.
     pub nanos: u64,
 }
 
-/// The size and cost of a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// Instructions that run one by one.
-    pub operations: u64,
-    /// All instructions.
-    pub instructions: u64,
-    /// Floating-point operations, by the compiler's cost analysis.
-    pub flops: f64,
-    /// Bytes read and written, likewise.
-    pub bytes: f64,
+impl StepRow {
+    /// The primary metric after it.
+    pub fn primary(&self) -> Option<f64> {
+        figure(&self.figures, 0)
+    }
+}
+
+/// One of the figures, if it is there and a number.
+pub(crate) fn figure(figures: &[Option<f64>], metric: usize) -> Option<f64> {
+    figures.get(metric).copied().flatten().filter(|value| value.is_finite())
 }
 
 /// What one pass of the order brought.
@@ -118,14 +136,24 @@ pub struct Contribution {
     pub position: usize,
     /// Its name.
     pub pass: String,
-    /// How many operations its own step removed; negative if it added some.
-    pub by_step: i64,
-    /// How many more operations the end of the order has without it, if that was tried.
-    pub left_out: Option<i64>,
-    /// How many more kernels the final program has without it, if that was tried.
-    pub left_out_final: Option<i64>,
+    /// How much of the primary metric its own step removed; negative if it added some.
+    pub by_step: f64,
+    /// How much more of it the end of the order has without the pass, if that was tried.
+    pub left_out: Option<f64>,
+    /// How much more of [`Explanation::final_figure`] the final program has without it, if that was
+    /// tried.
+    pub left_out_final: Option<f64>,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// How often opcodes occur at one stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpcodeTable {
+    /// Where, as it reads after "Opcodes": `at the end of the order`.
+    pub stage: String,
+    /// The opcodes.
+    pub rows: Vec<OpcodeRow>,
 }
 
 /// How often an opcode occurs.
@@ -135,7 +163,7 @@ pub struct OpcodeRow {
     pub opcode: String,
     /// In the program as it came. If it is 0 in all rows, the column is left out.
     pub start: u64,
-    /// By XLA's own order.
+    /// By the baseline.
     pub default: u64,
     /// By the order of the report.
     pub result: u64,
@@ -145,7 +173,7 @@ pub struct OpcodeRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimingRows {
     /// Label, median, lower quartile and upper quartile, in nanoseconds. Bars whose labels agree
-    /// up to the first comma share a scale: `run, XLA's own` and `run, result`.
+    /// up to the first comma share a scale: `run, -Oz` and `run, result`.
     pub rows: Vec<(String, f64, f64, f64)>,
     /// What may be concluded from them.
     pub sentences: Vec<String>,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::{
     Explanation, SummaryRow,
-    numbers::{amount, compare, percent},
+    numbers::{amount, capitalised, compare, percent},
 };
 
 /// What was gained, and what speaks against it.
@@ -21,14 +21,18 @@ impl Headline {
     /// Reads it off the figures, not off anybody's claim.
     pub fn of(explanation: &Explanation) -> Headline {
         let named = objective_row(explanation);
+        let own = &explanation.baseline.order;
         let main = match named {
-            Some(index) => about(&explanation.summary[index]),
+            Some(index) => about(&explanation.summary[index], own),
             None if explanation.summary.is_empty() => "Nothing was compared.".to_owned(),
-            None => overall(&explanation.summary),
+            None => overall(&explanation.summary, own),
         };
         let empty = explanation.order.steps.is_empty() && explanation.disabled_passes.is_empty();
-        let main =
-            if empty { format!("No order better than XLA's own is known. {main}") } else { main };
+        let main = if empty {
+            format!("No order better than {} is known. {main}", explanation.baseline.label)
+        } else {
+            main
+        };
         let others = explanation.summary.iter().enumerate();
         let others = others.filter(|(index, _)| Some(*index) != named).map(|(_, row)| row);
         Headline { main, others: list(others), caution: caution(explanation) }
@@ -45,7 +49,8 @@ fn objective_row(explanation: &Explanation) -> Option<usize> {
     names.iter().position(|name| *name == objective).or_else(|| names.iter().position(has_word))
 }
 
-fn about(row: &SummaryRow) -> String {
+/// `own` is what the baseline's order is called.
+fn about(row: &SummaryRow, own: &str) -> String {
     let SummaryRow { name, default, result, note, .. } = row;
     let (result_words, default_words) = (amount(*result), amount(*default));
     let share = percent(*default, *result);
@@ -54,20 +59,20 @@ fn about(row: &SummaryRow) -> String {
         Ordering::Equal if !(default.is_finite() && result.is_finite()) => {
             format!("{}: not known{note}.", capitalised(name))
         }
-        Ordering::Equal => format!(
-            "Nothing gained over XLA's own order in {name}: {result_words} both ways{note}."
-        ),
+        Ordering::Equal => {
+            format!("Nothing gained over {own} in {name}: {result_words} both ways{note}.")
+        }
         Ordering::Less => {
             let share = share.map_or(String::new(), |share| format!(", {share} less"));
             format!(
-                "{}: {result_words} instead of {default_words} by XLA's own order{share}{note}.",
+                "{}: {result_words} instead of {default_words} by {own}{share}{note}.",
                 capitalised(name)
             )
         }
         Ordering::Greater => {
             let share = share.map_or(String::new(), |share| format!(", {share} more"));
             format!(
-                "Worse than XLA's own order in {name}: {result_words} instead of \
+                "Worse than {own} in {name}: {result_words} instead of \
                  {default_words}{share}{note}."
             )
         }
@@ -75,16 +80,16 @@ fn about(row: &SummaryRow) -> String {
 }
 
 /// Where the objective is no single row, such as a sum of several.
-fn overall(rows: &[SummaryRow]) -> String {
+fn overall(rows: &[SummaryRow], own: &str) -> String {
     let count =
         |wanted| rows.iter().filter(|row| compare(row.default, row.result) == wanted).count();
     let (less, more) = (count(Ordering::Less), count(Ordering::Greater));
     let all = rows.len();
     match (less, more) {
-        (0, 0) => "Nothing gained over XLA's own order: all figures are the same.".to_owned(),
-        (0, _) => format!("Worse than XLA's own order in {more} of {all} figures, better in none."),
-        (_, 0) => format!("Better than XLA's own order in {less} of {all} figures, worse in none."),
-        _ => format!("Better than XLA's own order in {less} of {all} figures, worse in {more}."),
+        (0, 0) => format!("Nothing gained over {own}: all figures are the same."),
+        (0, _) => format!("Worse than {own} in {more} of {all} figures, better in none."),
+        (_, 0) => format!("Better than {own} in {less} of {all} figures, worse in none."),
+        _ => format!("Better than {own} in {less} of {all} figures, worse in {more}."),
     }
 }
 
@@ -130,14 +135,10 @@ fn caution(explanation: &Explanation) -> String {
     }
 }
 
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Baseline;
 
     fn headline(objective: &str, rows: &[(&str, f64, f64)]) -> String {
         let summary = rows
@@ -149,28 +150,28 @@ mod tests {
                 ..SummaryRow::default()
             })
             .collect();
-        let disabled_passes = vec!["algsimp".to_owned()];
+        let disabled_passes = vec!["dce".to_owned()];
         let objective = objective.to_owned();
-        Headline::of(&Explanation { objective, summary, disabled_passes, ..Default::default() })
-            .main
+        let baseline = Baseline::new("-Oz", "-Oz");
+        let explanation =
+            Explanation { objective, summary, disabled_passes, baseline, ..Default::default() };
+        Headline::of(&explanation).main
     }
 
     #[test]
     fn it_is_honest() {
-        let gained = headline("kernels", &[("bytes", 1.0, 2.0), ("kernels", 100.0, 90.0)]);
-        assert_eq!(gained, "Kernels: 90 instead of 100 by XLA's own order, 10.0% less.");
-        let same = headline("kernels", &[("kernels", 7.0, 7.0)]);
-        assert_eq!(same, "Nothing gained over XLA's own order in kernels: 7 both ways.");
+        let gained =
+            headline("instructions", &[("bytes", 1.0, 2.0), ("instructions", 100.0, 90.0)]);
+        assert_eq!(gained, "Instructions: 90 instead of 100 by -Oz, 10.0% less.");
+        let same = headline("instructions", &[("instructions", 7.0, 7.0)]);
+        assert_eq!(same, "Nothing gained over -Oz in instructions: 7 both ways.");
         let worse = headline("order", &[("operations, order", 100.0, 150.0)]);
-        assert!(
-            worse.starts_with("Worse than XLA's own order in operations, order: 150"),
-            "{worse}"
-        );
+        assert!(worse.starts_with("Worse than -Oz in operations, order: 150"), "{worse}");
         let mixed = headline("a + b", &[("x", 2.0, 1.0), ("y", 1.0, 2.0), ("z", 0.0, 0.0)]);
-        assert_eq!(mixed, "Better than XLA's own order in 1 of 3 figures, worse in 1.");
+        assert_eq!(mixed, "Better than -Oz in 1 of 3 figures, worse in 1.");
         assert_eq!(headline("", &[]), "Nothing was compared.");
         let from_nothing = headline("x", &[("x", 0.0, 3.0)]);
-        assert_eq!(from_nothing, "Worse than XLA's own order in x: 3 instead of 0.");
+        assert_eq!(from_nothing, "Worse than -Oz in x: 3 instead of 0.");
     }
 
     #[test]
@@ -180,7 +181,7 @@ mod tests {
             ("outputs equal".to_owned(), false, String::new()),
         ];
         let headline = Headline::of(&Explanation { verdicts, ..Default::default() });
-        assert!(headline.main.starts_with("No order better than XLA's own is known."));
+        assert!(headline.main.starts_with("No order better than the compiler's own is known."));
         assert_eq!(headline.caution, "Careful, 1 of 2 checks does not hold: outputs equal.");
     }
 }

@@ -18,18 +18,15 @@ impl Explanation {
     /// elsewhere. It follows the reader's choice of light or dark, and can be printed.
     pub fn html(&self) -> String {
         let mut out = head(self);
-        out.push_str(&section("Beside XLA's own", &comparison::summary(self)));
+        let beside = format!("Beside {}", self.baseline.label);
+        out.push_str(&section(&beside, &comparison::summary(self)));
         out.push_str(&section("Checks", &verdicts(self)));
-        out.push_str(&section("Operations, step by step", &order::timeline(self)));
+        out.push_str(&section(&order::heading(self), &order::timeline(self)));
         out.push_str(&section("What each pass brought", &order::contributions(self)));
-        out.push_str(&section(
-            "Opcodes at the end of the order",
-            &comparison::opcodes(&self.opcodes),
-        ));
-        out.push_str(&section(
-            "Opcodes of the final programs",
-            &comparison::opcodes(&self.final_opcodes),
-        ));
+        for table in &self.opcodes {
+            let heading = format!("Opcodes {}", table.stage);
+            out.push_str(&section(&heading, &comparison::opcodes(&table.rows, &self.baseline)));
+        }
         out.push_str(&section("Time", &timing(self)));
         out.push_str(&section("Best in one way or another", &front(self)));
         out.push_str(&section("Recipe", &recipe(self)));
@@ -143,9 +140,14 @@ fn recipe(explanation: &Explanation) -> String {
         let names = explanation.disabled_passes.iter();
         let names: Vec<String> =
             names.map(|name| format!("<code>{}</code>", escape(name))).collect();
+        let whose = match explanation.compiler.as_str() {
+            "" => "the compiler",
+            name => name,
+        };
         let _ = writeln!(
             out,
-            "<p>Passes of XLA's own pipeline that are left out afterwards: {}.</p>",
+            "<p>Passes of {}'s own pipeline that are left out afterwards: {}.</p>",
+            escape(whose),
             names.join(", ")
         );
     }

@@ -1,20 +1,9 @@
 //! Numbers as people read them.
 
+pub use xla_gym_common::grouped;
+
 /// What stands for a figure that is not there.
 pub const ABSENT: &str = "–";
-
-/// With commas between thousands.
-pub fn grouped(value: impl Into<u128>) -> String {
-    let digits = value.into().to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 /// A difference: always with its sign, unless it is 0.
 pub fn signed(value: impl Into<i128>) -> String {
@@ -27,9 +16,15 @@ pub fn signed(value: impl Into<i128>) -> String {
     format!("{sign}{}", grouped(value.unsigned_abs()))
 }
 
-/// Operations after a step less those before it, and the like.
-pub fn difference(after: u64, before: u64) -> i128 {
-    i128::from(after) - i128::from(before)
+/// A difference of any figures: likewise.
+pub fn signed_amount(value: f64) -> String {
+    if value > 0.0 { format!("+{}", amount(value)) } else { amount(value) }
+}
+
+/// With a capital, for the beginning of a sentence or a heading.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Any figure, with about four digits that count, and all digits of whole numbers. What is
@@ -156,7 +151,9 @@ mod tests {
         assert_eq!(signed(-1234), "−1,234");
         assert_eq!(signed(7), "+7");
         assert_eq!(signed(0), "0");
-        assert_eq!(signed(difference(0, u64::MAX)), "−18,446,744,073,709,551,615");
+        for (value, expected) in [(-1234.0, "−1,234"), (7.0, "+7"), (0.0, "0"), (-0.0, "0")] {
+            assert_eq!(signed_amount(value), expected);
+        }
     }
 
     #[test]

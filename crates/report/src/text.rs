@@ -1,9 +1,13 @@
 //! The report's tables for a terminal of 100 columns.
 
+use xla_gym_common::Table;
+
 use crate::{
     Explanation, Timeline,
+    explanation::figure,
     headline::Headline,
-    numbers::{ABSENT, amount, compact, difference, duration, grouped, signed},
+    metric::{change, known},
+    numbers::{ABSENT, amount, capitalised, duration, signed_amount},
 };
 
 const WIDTH: usize = 100;
@@ -18,7 +22,7 @@ impl Explanation {
         blocks.push(sentences.iter().map(|sentence| wrapped(sentence)).collect());
         blocks.push(summary(self));
         blocks.push(timeline("This order", &self.order, false));
-        blocks.push(timeline("XLA's own order", &self.default_order, true));
+        blocks.push(timeline(&capitalised(&self.baseline.order), &self.default_order, true));
         blocks.push(contributions(self));
         blocks.retain(|block| !block.is_empty());
         blocks.join("\n")
@@ -26,7 +30,8 @@ impl Explanation {
 }
 
 fn summary(explanation: &Explanation) -> String {
-    let mut table = Table::new(&["figure", ">start", ">XLA's own", ">result", ">ratio", "note"]);
+    let own = format!(">{}", explanation.baseline.label);
+    let mut table = Table::new(&["figure", ">start", &own, ">result", ">ratio", "note"]);
     for row in &explanation.summary {
         table.row(vec![
             row.name.clone(),
@@ -37,134 +42,97 @@ fn summary(explanation: &Explanation) -> String {
             row.note.clone(),
         ]);
     }
-    table.render(5)
+    fitted(&table, 5)
 }
 
-/// A line a step. Of a long list, such as XLA's own, only the steps that changed something.
+/// A line a step. Of a long list, such as the baseline's, only the steps that changed something.
 fn timeline(heading: &str, timeline: &Timeline, only_changes: bool) -> String {
-    let steps = timeline.steps.len();
-    let (start, end) = (timeline.start.operations, timeline.end().operations);
+    let things = timeline.primary().things();
+    let (start, end) = (known(timeline.start()), known(timeline.end()));
     let idle = timeline.steps.iter().filter(|step| !step.changed).count();
-    let mut title = match steps {
-        0 => format!("{heading}: no steps, {} operations", grouped(start)),
-        1 => format!("{heading}: 1 step, {} → {} operations", grouped(start), grouped(end)),
-        _ => format!("{heading}: {steps} steps, {} → {} operations", grouped(start), grouped(end)),
+    let mut title = match timeline.steps.len() {
+        0 if timeline.metrics.is_empty() => format!("{heading}: no steps"),
+        0 => format!("{heading}: no steps, {start} {things}"),
+        1 => format!("{heading}: 1 step, {start} → {end} {things}"),
+        steps => format!("{heading}: {steps} steps, {start} → {end} {things}"),
     };
     if only_changes && idle > 0 {
         title.push_str(&format!(" ({idle} without effect not shown)"));
     }
-    let header =
-        [">step", "pass", ">operations", ">change", ">instructions", ">FLOPs", ">bytes", ">time"];
+    let labels: Vec<String> =
+        timeline.metrics.iter().map(|metric| format!(">{}", metric.label)).collect();
+    let mut header: Vec<&str> = vec![">step", "pass"];
+    header.extend(labels.iter().map(String::as_str));
+    // The change is the primary metric's, beside which it stands.
+    header.insert(header.len().min(3), ">change");
+    header.push(">time");
     let mut table = Table::new(&header);
-    let line = |step: String, pass: String, change: String, figures: crate::Figures, time| {
-        let operations = grouped(figures.operations);
-        let instructions = grouped(figures.instructions);
-        let (flops, bytes) = (compact(figures.flops), compact(figures.bytes));
-        vec![step, pass, operations, change, instructions, flops, bytes, time]
+    let dot = || "·".to_owned();
+    let line = |step: String, pass: &str, change: String, figures: &[Option<f64>], time| {
+        let mut cells = vec![step, pass.to_owned()];
+        let values = timeline.metrics.iter().enumerate();
+        cells.extend(values.map(|(index, metric)| match (index, figure(figures, index)) {
+            (0, value) => known(value),
+            (_, value) => metric.in_column(value),
+        }));
+        cells.insert(cells.len().min(3), change);
+        cells.push(time);
+        cells
     };
-    if steps > 0 {
-        let dot = "·".to_owned();
-        table.row(line("0".to_owned(), "(start)".to_owned(), dot.clone(), timeline.start, dot));
+    if !timeline.steps.is_empty() {
+        table.row(line("0".to_owned(), "(start)", dot(), &timeline.start, dot()));
     }
     for (number, before, step) in timeline.numbered() {
         if only_changes && !step.changed {
             continue;
         }
-        let change = if step.changed {
-            signed(difference(step.figures.operations, before.operations))
-        } else {
-            "·".to_owned()
-        };
+        let change = if step.changed { change(step.primary(), before) } else { dot() };
         let time = duration(step.nanos as f64);
-        table.row(line(number.to_string(), step.pass.clone(), change, step.figures, time));
+        table.row(line(number.to_string(), &step.pass, change, &step.figures, time));
     }
-    format!("{}{}", wrapped(&title), table.render(1))
+    format!("{}{}", wrapped(&title), fitted(&table, 1))
 }
 
 fn contributions(explanation: &Explanation) -> String {
     if explanation.contributions.is_empty() {
         return String::new();
     }
-    let header = [">place", "pass", ">removed", ">more without it", ">kernels without it", ">time"];
+    let things = explanation.order.primary().things();
+    let last = &explanation.final_figure;
+    let without = format!(">{last} without it");
+    let mut header = vec![">place", "pass", ">removed", ">more without it"];
+    header.extend((!last.is_empty()).then_some(without.as_str()));
+    header.push(">time");
     let mut table = Table::new(&header);
-    let tried = |value: Option<i64>| value.map_or(ABSENT.to_owned(), signed);
+    let tried = |value: Option<f64>| value.map_or(ABSENT.to_owned(), signed_amount);
     for row in &explanation.contributions {
-        table.row(vec![
+        let mut cells = vec![
             row.position.to_string(),
             row.pass.clone(),
-            amount(row.by_step as f64),
+            amount(row.by_step),
             tried(row.left_out),
-            tried(row.left_out_final),
-            duration(row.seconds * 1e9),
-        ]);
+        ];
+        cells.extend((!last.is_empty()).then(|| tried(row.left_out_final)));
+        cells.push(duration(row.seconds * 1e9));
+        table.row(cells);
     }
-    let title = "What each pass brought: operations removed in its own step, and how many more \
-                 operations and kernels the end has without it";
-    format!("{}{}", wrapped(title), table.render(1))
+    let and_last = if last.is_empty() { String::new() } else { format!(" and {last}") };
+    let title = format!(
+        "What each pass brought: {things} removed in its own step, and how many more \
+         {things}{and_last} the end has without it"
+    );
+    format!("{}{}", wrapped(&title), fitted(&table, 1))
 }
 
-/// Rows of cells under a header.
-pub struct Table {
-    rows: Vec<Vec<String>>,
-    right: Vec<bool>,
-}
-
-impl Table {
-    /// A header whose cells starting with `>` are for columns of numbers.
-    pub fn new(header: &[&str]) -> Table {
-        Table {
-            right: header.iter().map(|cell| cell.starts_with('>')).collect(),
-            rows: vec![header.iter().map(|cell| cell.trim_start_matches('>').to_owned()).collect()],
-        }
-    }
-
-    /// Adds a row.
-    pub fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
-    }
-
-    /// The table as text; nothing if it has only a header. The cells of `flexible` are cut where
-    /// a line would be too long.
-    pub fn render(mut self, flexible: usize) -> String {
-        if self.rows.len() == 1 {
-            return String::new();
-        }
-        let widest = |rows: &[Vec<String>], column: usize| {
-            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
-        };
-        let mut widths: Vec<usize> =
-            (0..self.right.len()).map(|column| widest(&self.rows, column)).collect();
-        let gaps = 2 * (widths.len() - 1);
-        let others = widths.iter().sum::<usize>() - widths[flexible] + gaps;
-        widths[flexible] = widths[flexible].min(WIDTH.saturating_sub(others).max(8));
-        for row in &mut self.rows {
-            row[flexible] = shortened(&row[flexible], widths[flexible]);
-        }
-        let rule = widths.iter().map(|width| "─".repeat(*width)).collect();
-        self.rows.insert(1, rule);
-        let mut out = String::new();
-        for row in &self.rows {
-            let cells = row.iter().zip(&widths).zip(&self.right).map(|((cell, &width), right)| {
-                if *right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-            });
-            out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-            out.push('\n');
-        }
-        out
-    }
+/// As wide as a terminal, with the cells of `flexible` cut where need be; nothing for a table without
+/// rows.
+pub fn fitted(table: &Table, flexible: usize) -> String {
+    if table.is_empty() { String::new() } else { table.render_within(WIDTH, flexible) }
 }
 
 /// A name must not move the cursor or change the terminal's colours.
 fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
-}
-
-/// A text that is cut where it is longer than `width` letters.
-pub fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// Lines of whole words. A word that is longer than a line stands alone.

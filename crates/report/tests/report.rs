@@ -8,8 +8,8 @@ mod well_formed;
 use sample::sample;
 use well_formed::check_balance;
 use xla_gym_report::{
-    Contribution, Explanation, Figures, FrontPoint, OpcodeRow, StepRow, SummaryRow, Timeline,
-    TimingRows,
+    Baseline, Contribution, Explanation, FrontPoint, Metric, OpcodeRow, OpcodeTable, StepRow,
+    SummaryRow, Timeline, TimingRows,
 };
 
 const HOSTILE: &str = "</pre><script>alert(\"1\")</script>&amp;'\u{1b}[31m\0";
@@ -18,14 +18,19 @@ const HOSTILE: &str = "</pre><script>alert(\"1\")</script>&amp;'\u{1b}[31m\0";
 fn filled(text: &str, number: u64, steps: usize) -> Explanation {
     let word = || text.to_owned();
     let value = number as f64;
-    let signed = i64::try_from(number).unwrap_or(i64::MIN);
-    let figures = Figures { operations: number, instructions: number, flops: value, bytes: value };
-    let step = StepRow { pass: word(), changed: true, figures, nanos: number };
-    let timeline = Timeline { start: figures, steps: vec![step; steps] };
+    let metric = Metric { name: word(), label: word(), unit: word() };
+    let counted = Metric { unit: String::new(), ..metric.clone() };
+    let metrics = vec![metric.clone(), counted, metric];
+    let figures = vec![Some(value), Some(value), None];
+    let step = StepRow { pass: word(), changed: true, figures: figures.clone(), nanos: number };
+    let timeline = Timeline { metrics, start: figures, steps: vec![step; steps] };
     let opcode = OpcodeRow { opcode: word(), start: number, default: number, result: 1 };
+    let opcodes = OpcodeTable { stage: word(), rows: vec![opcode.clone(), opcode] };
     Explanation {
         title: word(),
         engine: word(),
+        compiler: word(),
+        baseline: Baseline::new(word(), word()),
         objective: word(),
         command: word(),
         summary: vec![SummaryRow {
@@ -42,13 +47,13 @@ fn filled(text: &str, number: u64, steps: usize) -> Explanation {
         contributions: vec![Contribution {
             position: 1,
             pass: word(),
-            by_step: signed,
-            left_out: Some(signed),
-            left_out_final: Some(signed),
+            by_step: -value,
+            left_out: Some(value),
+            left_out_final: Some(value),
             seconds: value,
         }],
-        opcodes: vec![opcode.clone(), opcode.clone()],
-        final_opcodes: vec![opcode],
+        final_figure: word(),
+        opcodes: vec![opcodes.clone(), opcodes],
         timing: Some(TimingRows {
             rows: vec![(word(), value, value, value)],
             sentences: vec![word()],
@@ -106,7 +111,9 @@ fn pages_are_well_formed_whatever_they_hold() {
     unknown.summary[0].default = f64::INFINITY;
     unknown.front[0].values = vec![f64::NAN];
     unknown.timing.as_mut().unwrap().rows[0].1 = f64::NAN;
-    unknown.order.start.flops = f64::NEG_INFINITY;
+    unknown.order.start[0] = Some(f64::NEG_INFINITY);
+    unknown.order.steps[0].figures = Vec::new();
+    unknown.contributions[0].by_step = f64::NAN;
     check_balance(&unknown.html());
 }
 
@@ -118,6 +125,7 @@ fn the_chart_has_a_point_for_every_step() {
     assert_eq!(points("order"), explanation.order.steps.len());
     assert_eq!(points("default"), explanation.default_order.steps.len());
     assert_eq!(count(&html, "<circle class=\"outset"), 2);
+    assert_eq!(count(&html, "FLOPs</th>"), 2, "a column of each table of steps");
     assert!(html.contains("<title>this order, step 3: cse\n1,698 operations (−402), "), "hover");
     assert!(html.contains("The vertical axis begins at "));
 }

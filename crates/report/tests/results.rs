@@ -9,23 +9,48 @@ use std::{collections::BTreeSet, sync::LazyLock};
 
 use well_formed::check_balance;
 use xla_gym_report::results::{
-    Counts3, Estimate, FLOOR, Interval, Kind, Outcome, Page, PageOptions, Progress, SummaryRow,
-    results_page, results_page_with, summary, summary_text,
+    Estimate, FLOOR, Header, Interval, Kind, Outcome, Page, PageOptions, Progress, Stage,
+    SummaryRow, results_page_with, summary_text,
 };
+
+fn results_page(outcomes: &[Outcome], progress: &[Progress], title: &str) -> Page {
+    xla_gym_report::results::results_page(&sample::header(), outcomes, progress, title)
+}
+
+fn summary(outcomes: &[Outcome]) -> Vec<SummaryRow> {
+    xla_gym_report::results::summary(&sample::header(), outcomes)
+}
 
 const HOSTILE: &str = "</svg><script>alert(\"1\")</script>&amp;'\u{1b}[31m\0";
 
 fn outcome(graph: &str, contestant: &str, seed: u64, counts: [u64; 3]) -> Outcome {
-    let [initial, default, result] = counts;
+    let [initial, default, result] = counts.map(|count| count as f64);
     Outcome {
         graph: graph.to_owned(),
         splits: vec!["test".to_owned()],
         contestant: contestant.to_owned(),
         seed,
         budget: 10,
-        order: Counts3 { initial, default, result },
+        stages: vec![Stage::new("order", initial, default, result)],
         ..Outcome::default()
     }
+}
+
+/// The stage that ratios are of.
+fn order(outcome: &Outcome) -> &Stage {
+    outcome.stage("order").unwrap()
+}
+
+/// What the order removed, beside what the baseline removes.
+fn ratio(outcome: &Outcome) -> Option<f64> {
+    let Stage { initial, default, result, .. } = order(outcome);
+    let initial = initial.unwrap();
+    (initial > *default).then(|| (initial - result) / (initial - default))
+}
+
+/// What a row says of a stage.
+fn stage(row: &SummaryRow, name: &str) -> Estimate {
+    row.stages.iter().find(|stage| stage.stage == name).unwrap().estimate
 }
 
 fn file<'a>(files: &'a [(String, String)], name: &str) -> &'a str {
@@ -68,9 +93,7 @@ fn naive_mean(outcomes: &[&Outcome]) -> f64 {
     for seed in &seeds {
         let (mut product, mut count) = (1.0f64, 0);
         for outcome in outcomes.iter().filter(|outcome| outcome.seed == *seed) {
-            let Counts3 { initial, default, result } = outcome.order;
-            if initial > default {
-                let ratio = (initial as f64 - result as f64) / (initial as f64 - default as f64);
+            if let Some(ratio) = ratio(outcome) {
                 product *= ratio.max(0.01);
                 count += 1;
             }
@@ -112,27 +135,27 @@ fn the_summary_agrees_with_a_naive_one() {
         let graphs: BTreeSet<&str> = of_row.iter().map(|outcome| outcome.graph.as_str()).collect();
         assert_eq!(row.graphs, graphs.len());
         assert_eq!(row.missing, 0);
-        let Interval { value, low, high } = row.order.mean.unwrap();
+        let Interval { value, low, high } = row.primary().mean.unwrap();
         assert!((value - naive_mean(&of_row)).abs() < 1e-9, "{row:?}");
         assert!(low <= value && value <= high, "{row:?}");
         let never_worse = graphs.iter().filter(|graph| {
             of_row
                 .iter()
                 .filter(|outcome| outcome.graph == **graph)
-                .all(|outcome| outcome.order.result <= outcome.order.default)
+                .all(|outcome| order(outcome).result <= order(outcome).default)
         });
         assert_eq!(row.never_worse, never_worse.count() as f64 / graphs.len() as f64);
         let not_worse =
-            of_row.iter().filter(|outcome| outcome.order.result <= outcome.order.default);
+            of_row.iter().filter(|outcome| order(outcome).result <= order(outcome).default);
         assert_eq!(row.not_worse, not_worse.count() as f64 / of_row.len() as f64);
-        let ratios = || of_row.iter().filter_map(|outcome| outcome.order.ratio());
+        let ratios = || of_row.iter().filter_map(|outcome| ratio(outcome));
         assert_eq!(row.best.as_ref().unwrap().ratio, ratios().fold(f64::MIN, f64::max));
         assert_eq!(row.worst.as_ref().unwrap().ratio, ratios().fold(f64::MAX, f64::min));
-        assert_eq!(row.order.floored, ratios().filter(|ratio| *ratio < FLOOR).count());
-        assert_eq!(row.end.mean.is_some(), row.kind == Kind::Rollout);
-        assert!(row.kernels.mean.is_some() && row.legal.mean.is_some());
+        assert_eq!(row.primary().floored, ratios().filter(|ratio| *ratio < FLOOR).count());
+        assert_eq!(stage(row, "end").mean.is_some(), row.kind == Kind::Rollout);
+        assert!(stage(row, "kernels").mean.is_some() && stage(row, "legal").mean.is_some());
     }
-    assert!(rows.iter().any(|row| row.order.floored > 0), "the sample has a failure");
+    assert!(rows.iter().any(|row| row.primary().floored > 0), "the sample has a failure");
 }
 
 #[test]
@@ -151,22 +174,22 @@ fn only(outcomes: &[Outcome]) -> SummaryRow {
 #[test]
 fn kernels_end_and_legal_are_means_of_what_is_known() {
     let mut first = outcome("a", "ppo", 0, [100, 80, 80]);
-    first.kernels = Some(5);
-    first.kernels_default = Some(10);
-    first.end = Some(Counts3 { initial: 100, default: 80, result: 90 });
-    first.legal = Some(Counts3 { initial: 100, default: 100, result: 90 });
+    first.stages.extend([
+        Stage::left("kernels", 10.0, 5.0),
+        Stage::new("end", 100.0, 80.0, 90.0),
+        Stage::new("legal", 100.0, 100.0, 90.0),
+    ]);
     first.seconds = 1.0;
     let mut second = outcome("b", "ppo", 0, [100, 80, 80]);
-    second.kernels = Some(20);
-    second.kernels_default = Some(10);
+    second.stages.push(Stage::left("kernels", 10.0, 20.0));
     second.seconds = 4.0;
     let row = only(&[first, second]);
     // Twice as good and half as good.
-    assert!((row.kernels.mean.unwrap().value - 1.0).abs() < 1e-12);
-    assert_eq!(row.kernels.graphs, 2);
-    assert!((row.end.mean.unwrap().value - 0.5).abs() < 1e-12);
-    assert_eq!(row.end.graphs, 1);
-    assert_eq!(row.legal, Estimate { undefined: 1, ..Estimate::default() });
+    assert!((stage(&row, "kernels").mean.unwrap().value - 1.0).abs() < 1e-12);
+    assert_eq!(stage(&row, "kernels").graphs, 2);
+    assert!((stage(&row, "end").mean.unwrap().value - 0.5).abs() < 1e-12);
+    assert_eq!(stage(&row, "end").graphs, 1);
+    assert_eq!(stage(&row, "legal"), Estimate { undefined: 1, ..Estimate::default() });
     assert_eq!(row.median_seconds, 2.5);
 }
 
@@ -178,10 +201,10 @@ fn graphs_without_a_ratio_are_counted_and_shown() {
         outcome("made-larger", "ppo", 0, [50, 60, 61]),
     ];
     let row = only(&outcomes);
-    assert_eq!((row.graphs, row.order.graphs, row.order.undefined), (3, 1, 2));
-    assert!((row.order.mean.unwrap().value - 1.25).abs() < 1e-12);
+    assert_eq!((row.graphs, row.primary().graphs, row.primary().undefined), (3, 1, 2));
+    assert!((row.primary().mean.unwrap().value - 1.25).abs() < 1e-12);
     assert!((row.never_worse - 2.0 / 3.0).abs() < 1e-12, "they count where no ratio is needed");
-    assert!(summary_text(&[row]).contains("1 of 3"));
+    assert!(summary_text(&sample::header(), &[row]).contains("1 of 3"));
 
     let page = results_page(&outcomes, &[], "t");
     check_page(&page);
@@ -203,11 +226,11 @@ fn graphs_without_a_ratio_are_counted_and_shown() {
 fn ratios_at_the_floor_are_said() {
     let outcomes = [outcome("a", "ppo", 0, [100, 80, 100]), outcome("b", "ppo", 0, [100, 80, 80])];
     let row = only(&outcomes);
-    assert_eq!(row.order.floored, 1);
-    assert!((row.order.mean.unwrap().value - 0.1).abs() < 1e-12);
+    assert_eq!(row.primary().floored, 1);
+    assert!((row.primary().mean.unwrap().value - 0.1).abs() < 1e-12);
     assert_eq!(row.worst.as_ref().unwrap().ratio, 0.0, "the worst is as it is");
     let words = "1 ratio below 0.01 entered the means as 0.01";
-    assert!(summary_text(&[row]).contains(words));
+    assert!(summary_text(&sample::header(), &[row]).contains(words));
     assert!(results_page(&outcomes, &[], "t").html.contains(words));
 }
 
@@ -290,7 +313,7 @@ fn contestants_to_be_shown_can_be_chosen() {
     };
     let mut outcomes = sample::outcomes();
     outcomes.retain(|outcome| outcome.kind == Kind::Rollout && outcome.seed == 0);
-    let page = results_page_with(&outcomes, &[], &options);
+    let page = results_page_with(&sample::header(), &outcomes, &[], &options);
     let csv = file(&page.csvs, "figure-3-graphs-unseen-test.csv");
     let contestants: BTreeSet<&str> =
         csv.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
@@ -305,7 +328,7 @@ fn nothing_given_is_said() {
     assert!(page.html.contains("No logs of training runs were given"));
     assert!(page.svgs.is_empty() && page.csvs.is_empty());
     assert!(summary(&[]).is_empty());
-    assert_eq!(summary_text(&[]), "There are no outcomes to summarise.\n");
+    assert_eq!(summary_text(&sample::header(), &[]), "There are no outcomes to summarise.\n");
 
     check_page(&results_page(&[], &sample::progress(), "Training alone"));
     let page = results_page(&[outcome("a", "random", 0, [100, 80, 70])], &[], "One");
@@ -322,15 +345,16 @@ fn texts_are_escaped_everywhere() {
         splits,
         contestant: format!("ppo{HOSTILE}"),
         budget,
-        order: Counts3 { initial: 10, default: 8, result: 7 },
-        passes: vec![word()],
-        legal_passes: vec![word()],
+        stages: vec![
+            Stage { passes: Some(vec![word()]), ..Stage::new("order", 10.0, 8.0, 7.0) },
+            Stage { passes: Some(vec![word()]), ..Stage::new("legal", 10.0, 8.0, 7.0) },
+        ],
         refused: Some(word()),
         ..Outcome::default()
     };
     let mut undefined = hostile(vec![word()], 5);
     undefined.graph.push('2');
-    undefined.order.initial = 8;
+    undefined.stages[0].initial = Some(8.0);
     let mut other = hostile(vec![word()], 7);
     other.contestant.push('2');
     // The names of these two splits become the same as names of files.
@@ -350,7 +374,7 @@ fn texts_are_escaped_everywhere() {
         assert!(!text.contains("<script"), "a script got in");
         assert!(!text.contains(['\0', '\u{1b}']), "a control character got in");
     }
-    let text = summary_text(&summary(&outcomes));
+    let text = summary_text(&sample::header(), &summary(&outcomes));
     assert!(!text.contains(|letter: char| letter.is_control() && letter != '\n'), "{text}");
 }
 
@@ -397,19 +421,22 @@ fn extreme_numbers_break_nothing() {
 
 #[test]
 fn tables_of_text_fit_a_terminal() {
-    let text = summary_text(sample_summary());
+    let text = summary_text(&sample::header(), sample_summary());
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.contains("ppo-mask-recurrent  rollout"), "{text}");
 }
 
 #[test]
 fn lines_of_json_are_read() {
-    let line = r#"{"graph":"g","splits":["s"],"contestant":"ppo","kind":"rollout","seed":1,
-        "budget":45,"charged":45,"order":{"initial":9,"default":7,"result":6},"seconds":0.5}"#;
-    let read: Outcome = serde_json::from_str(line).unwrap();
-    assert_eq!((read.order.ratio(), read.end, read.passes.len()), (Some(1.5), None, 0));
-    let again = serde_json::to_string(&read).unwrap();
-    assert_eq!(serde_json::from_str::<Outcome>(&again).unwrap(), read);
+    for outcome in sample::outcomes().into_iter().take(3) {
+        // Not every fraction is read as it was written.
+        let outcome = Outcome { seconds: 0.5, ..outcome };
+        let line = serde_json::to_string(&outcome).unwrap();
+        assert_eq!(serde_json::from_str::<Outcome>(&line).unwrap(), outcome);
+    }
+    let header = sample::header();
+    let again = serde_json::to_string(&header).unwrap();
+    assert_eq!(serde_json::from_str::<Header>(&again).unwrap(), header);
     let progress = &sample::progress()[9];
     let again = serde_json::to_string(progress).unwrap();
     assert_eq!(&serde_json::from_str::<Progress>(&again).unwrap(), progress);

@@ -5,6 +5,14 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// How much a search may take; whichever ends first.
+///
+/// ```
+/// use xla_gym_search::Budget;
+///
+/// // Divided among lanes, and nothing is lost.
+/// let shares = [0, 1, 2, 3].map(|lane| Budget::passes(10).share(lane, 4));
+/// assert_eq!(shares, [Some(3), Some(3), Some(2), Some(2)]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// Runs of passes. A pass counts once for each state, also if its effect is remembered from

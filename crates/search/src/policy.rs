@@ -12,6 +12,16 @@ pub trait Policy: Debug + Send + Sync {
 }
 
 /// Which pass followed which in orders that were good elsewhere.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use xla_gym_engine::protocol::PassId;
+/// use xla_gym_search::{Habits, Policy};
+///
+/// let good = [vec![PassId(3), PassId(1)], vec![PassId(3), PassId(2)]];
+/// let policy: Arc<dyn Policy> = Arc::new(Habits::learn(good.iter().map(Vec::as_slice)));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Habits {
     followed: HashMap<(Option<PassId>, PassId), f64>,

@@ -9,7 +9,8 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use xla_gym_engine::{on_all_cores, protocol::PassId};
+use xla_gym_common::on_all_cores;
+use xla_gym_engine::protocol::PassId;
 use xla_gym_env::{EnvError, Walk, World};
 
 use crate::{
@@ -37,6 +38,13 @@ pub trait Optimizer: Sync {
 }
 
 /// The methods, by name.
+///
+/// ```
+/// use xla_gym_search::Method;
+///
+/// let names = Method::ALL.map(Method::name);
+/// assert_eq!(names, ["random", "greedy", "beam", "mcts", "evolve", "coreset"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -105,6 +113,34 @@ impl Optimizer for Nothing {
 }
 
 /// What to search.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use xla_gym_env::{World, WorldConfig};
+/// use xla_gym_search::{Budget, Goal, Method, Search, search};
+/// use xla_gym_toy_profile::Toy;
+///
+/// let world = Arc::new(World::new(WorldConfig::new(Arc::new(Toy::default()))?, ["program.toy"])?);
+/// let task = Search {
+///     world: &world,
+///     benchmark: 0,
+///     budget: Budget::passes(500),
+///     seed: 0,
+///     goal: Goal::default(),
+///     policy: None,
+///     prefix: Vec::new(),
+///     first: Vec::new(),
+///     costs: Arc::default(),
+///     stop: Arc::default(),
+/// };
+/// let found = search(&task, &*Method::Beam.optimizer(), &|passes, lowest| {
+///     eprintln!("{passes} passes, {lowest:.3} of the start");
+/// })?;
+/// let best = &found.candidates[0];
+/// println!("{} passes lead to {}", best.passes.len(), best.state.counts.primary());
+/// # Ok::<(), xla_gym_env::EnvError>(())
+/// ```
 pub struct Search<'a> {
     /// Where.
     pub world: &'a Arc<World>,
@@ -154,7 +190,7 @@ pub fn search(
     let shared = Shared {
         world: search.world.clone(),
         benchmark: search.benchmark,
-        start: search.world.start_state(search.benchmark)?,
+        start: Walk::begin(search.world, search.benchmark)?.state().clone(),
         goal: search.goal.clone(),
         policy: search.policy.clone(),
         prefix: search.prefix.clone(),

@@ -5,14 +5,20 @@
 //! engine's tests use them to show that none of that reaches the caller.
 
 mod faults;
+mod pipeline;
 mod program;
+mod running;
 
+use xla_gym_common::fnv128;
 use xla_gym_protocol::{
-    Cost, Counts, Failure, FailureKind, Fingerprint, Form, Observation, Observe, Pass, PassId,
+    Array, CompileOptions, Cost, Counts, Failure, FailureKind, Fingerprint, Form, FormSpec,
+    MemoryEstimate, Metric, MetricRole, Observation, Observe, Pass, PassId, PipelineOptions,
+    PipelineReport, Signature,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve, unsupported};
 
-use program::{OPCODES, Program};
+use program::{CONST, OPCODES, Program};
+use running::Executable;
 
 /// A pass: whether it changed the program, or why it refuses.
 type Run = fn(&mut Program) -> Result<bool, String>;
@@ -24,6 +30,13 @@ const PASSES: &[(&str, &str, &str, Run)] = &[
     ("dedup", "honest", "Finds what was computed before.", |p| Ok(p.dedup())),
     ("copy-elim", "honest", "Reads what was copied instead of the copy.", |p| Ok(p.copy_elim())),
     ("dead", "honest", "Removes what the last line does not need.", |p| Ok(p.dead())),
+    ("lower", "honest", "Writes `-x` as `x * -1`, as the back end wants it.", |p| Ok(p.lower())),
+    (
+        "cancel",
+        "honest",
+        "Finds `x + -x`, and does not look closely: it is wrong on some programs.",
+        |p| Ok(p.cancel()),
+    ),
     ("shift", "lossy", "Adds one to every constant.", |p| Ok(p.shift())),
     ("scale", "lossy", "Multiplies every constant by three.", |p| Ok(p.scale())),
     ("slow", "lossy", "Like shift, after 50 ms.", faults::slow),
@@ -46,15 +59,15 @@ fn main() {
 
 impl Compiler for Toy {
     type Program = Program;
-    /// It generates no code.
-    type Executable = std::convert::Infallible;
+    type Executable = Executable;
 
     fn describe(&self) -> Description {
         let passes = PASSES.iter().map(|(name, kind, description, _)| Pass {
             name: name.to_string(),
             kind: kind.to_string(),
             description: description.to_string(),
-            after_layout: false,
+            base: name.to_string(),
+            is_default_action: *kind == "honest",
             lossy: *kind == "lossy",
         });
         Description {
@@ -62,6 +75,22 @@ impl Compiler for Toy {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             passes: passes.collect(),
             opcodes: OPCODES.map(str::to_owned).to_vec(),
+            counts: vec![
+                Metric::new("lines", "instructions of the program").role(MetricRole::Size),
+                Metric::new("constants", "constants among them"),
+            ],
+            costs: vec![
+                Metric::new("work", "instructions that compute").role(MetricRole::Arithmetic),
+            ],
+            finals: vec![Metric::new("registers", "values that are needed at one time, at most")],
+            pipelines: vec![pipeline::spec()],
+            counting: 1,
+            forms: vec![FormSpec {
+                name: "toy".to_owned(),
+                description: "the program as text".to_owned(),
+                endings: vec!["toy".to_owned()],
+            }],
+            ..Description::default()
         }
     }
 
@@ -77,13 +106,8 @@ impl Compiler for Toy {
     }
 
     fn observe(&mut self, program: &mut Program, observe: Observe) -> Observation {
-        let counts = Counts {
-            instructions: program.len() as u64,
-            operations: program.len() as u64,
-            inlined: program.len() as u64,
-            computations: 1,
-        };
-        let cost = Cost { flops: program.flops() as f64, ..Cost::default() };
+        let counts = Counts::new(&[program.len() as u64, program.opcodes()[CONST].into()]);
+        let cost = Cost::new(&[program.work() as f64]);
         Observation {
             counts: observe.has(Observe::COUNTS).then_some(counts),
             opcodes: observe.has(Observe::OPCODES).then(|| program.opcodes().to_vec()),
@@ -105,17 +129,60 @@ impl Compiler for Toy {
 
     fn print(&mut self, program: &Program, form: Form) -> Result<Vec<u8>, Failure> {
         match form {
-            Form::Text | Form::Binary => Ok(program.to_string().into_bytes()),
-            Form::PortableText | Form::PortableBinary => Err(unsupported("portable form")),
-            Form::Reduced => Err(unsupported("reduced programs")),
+            // Its text is all that it has.
+            Form::TEXT | Form::BINARY => Ok(program.to_string().into_bytes()),
+            Form(_) => Err(unsupported("form like that")),
         }
+    }
+
+    fn pipeline(
+        &mut self,
+        program: &Program,
+        options: &PipelineOptions,
+        observe: Observe,
+    ) -> Result<(PipelineReport, Vec<Option<Program>>), Failure> {
+        let (mut end, mut report) = pipeline::run(program, options)?;
+        if let Some(stage) = &mut report.stages[0] {
+            stage.observation = self.observe(&mut end, observe);
+        }
+        Ok((report, vec![Some(end)]))
+    }
+
+    fn signature(&mut self, program: &Program) -> Result<Signature, Failure> {
+        Ok(running::signature(program))
+    }
+
+    fn compile(
+        &mut self,
+        program: &Program,
+        options: &CompileOptions,
+    ) -> Result<(Executable, u64, Option<MemoryEstimate>), Failure> {
+        Ok((running::compile(program, options)?, 1, None))
+    }
+
+    fn set_input(
+        &mut self,
+        executable: &mut Executable,
+        place: usize,
+        array: Array,
+    ) -> Result<(), Failure> {
+        executable.set_input(place, &array)
+    }
+
+    fn execute(&mut self, executable: &mut Executable) -> Result<u64, Failure> {
+        Ok(executable.run())
+    }
+
+    fn output_sizes(&mut self, _: &Executable) -> Result<Vec<u64>, Failure> {
+        Ok(vec![1])
+    }
+
+    fn output(&mut self, executable: &Executable, _: usize) -> Result<Array, Failure> {
+        Ok(executable.output())
     }
 }
 
-/// 128 bits of FNV-1a over the text: the same in every process.
+/// A hash of the text: the same in every process.
 fn fingerprint(program: &Program) -> Fingerprint {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let step = |hash: u128, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
-    Fingerprint(program.to_string().bytes().fold(BASIS, step))
+    Fingerprint(fnv128(program.to_string().bytes()))
 }

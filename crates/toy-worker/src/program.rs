@@ -8,6 +8,9 @@ use std::fmt;
 /// In the order of [`Program::opcodes`].
 pub const OPCODES: [&str; 6] = ["input", "const", "add", "mul", "neg", "copy"];
 
+/// Which of them is a constant.
+pub const CONST: usize = 1;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Instruction {
     Input(i64),
@@ -24,7 +27,7 @@ impl Instruction {
     fn opcode(self) -> usize {
         match self {
             Input(_) => 0,
-            Const(_) => 1,
+            Const(_) => CONST,
             Add(..) => 2,
             Mul(..) => 3,
             Neg(_) => 4,
@@ -87,7 +90,7 @@ impl Program {
     }
 
     /// Instructions that compute.
-    pub fn flops(&self) -> usize {
+    pub fn work(&self) -> usize {
         self.lines.iter().filter(|line| matches!(line, Add(..) | Mul(..) | Neg(_))).count()
     }
 
@@ -145,7 +148,7 @@ impl Program {
         changed
     }
 
-    /// Removes what the last line does not need.
+    /// Removes what the last line does not need, but leaves a line of every input: callers count on them.
     pub fn dead(&mut self) -> bool {
         let mut needed = vec![false; self.lines.len()];
         needed.last_mut().into_iter().for_each(|last| *last = true);
@@ -153,6 +156,11 @@ impl Program {
             if needed[at] {
                 line.operands().into_iter().for_each(|operand| needed[operand] = true);
             }
+        }
+        for (at, line) in self.lines.iter().enumerate() {
+            let read =
+                || self.lines.iter().zip(&needed).any(|(other, needed)| *needed && other == line);
+            needed[at] |= matches!(line, Input(_)) && !read();
         }
         let mut kept = Vec::new();
         let mut moved_to = Vec::new();
@@ -165,6 +173,72 @@ impl Program {
         let changed = kept.len() < self.lines.len();
         self.lines = kept;
         changed
+    }
+
+    /// Writes `-x` as `x * -1`.
+    pub fn lower(&mut self) -> bool {
+        let mut lines: Vec<Instruction> = Vec::new();
+        let mut moved_to = Vec::new();
+        for line in &self.lines {
+            let line = line.map(|operand| moved_to[operand]);
+            if let Neg(operand) = line {
+                lines.push(Const(-1));
+                lines.push(Mul(operand, lines.len() - 1));
+            } else {
+                lines.push(line);
+            }
+            moved_to.push(lines.len() - 1);
+        }
+        let changed = lines.len() > self.lines.len();
+        self.lines = lines;
+        changed
+    }
+
+    /// Makes zero of `a + -b` where `a` and `b` look alike: they may be different inputs, and then it
+    /// is wrong. Real compilers have such passes too.
+    pub fn cancel(&mut self) -> bool {
+        self.rewrite(|before, line| match line {
+            Add(a, negated) => match before[negated] {
+                Neg(b) if before[a].opcode() == before[b].opcode() => Some(Const(0)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// How many inputs there are: one more than the highest number.
+    pub fn inputs(&self) -> usize {
+        let number = |line: &Instruction| match line {
+            Input(which) => usize::try_from(*which).ok(),
+            _ => None,
+        };
+        self.lines.iter().filter_map(number).max().map_or(0, |highest| highest + 1)
+    }
+
+    /// What the last line is, given the inputs.
+    pub fn evaluate(&self, inputs: &[i64]) -> i64 {
+        let mut values: Vec<i64> = Vec::with_capacity(self.lines.len());
+        for line in &self.lines {
+            values.push(match *line {
+                Input(which) => usize::try_from(which).map_or(0, |which| inputs[which]),
+                Const(value) => value,
+                Add(a, b) => values[a].wrapping_add(values[b]),
+                Mul(a, b) => values[a].wrapping_mul(values[b]),
+                Neg(a) => values[a].wrapping_neg(),
+                CopyOf(a) => values[a],
+            });
+        }
+        values.last().copied().unwrap_or_default()
+    }
+
+    /// How many values are needed at one time, at most.
+    pub fn registers(&self) -> usize {
+        let mut last_use: Vec<usize> = (0..self.lines.len()).collect();
+        for (at, line) in self.lines.iter().enumerate() {
+            line.operands().into_iter().for_each(|operand| last_use[operand] = at);
+        }
+        let live = |now: usize| (0..=now).filter(|&value| last_use[value] > now).count() + 1;
+        (0..self.lines.len()).map(live).max().unwrap_or_default()
     }
 
     /// Adds one to every constant.
@@ -201,13 +275,16 @@ impl Program {
     }
 }
 
+/// More inputs than anybody needs: a number beyond would ask for that much memory.
+const MOST_INPUTS: i64 = 1 << 16;
+
 fn parse_line(line: &str, number: usize) -> Option<Instruction> {
     let mut words = line.split(' ');
     let opcode = words.next()?;
     let numbers: Vec<i64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
     let operand = |value: i64| usize::try_from(value).ok().filter(|operand| *operand < number);
     Some(match (opcode, numbers.as_slice()) {
-        ("input", &[which]) => Input(which),
+        ("input", &[which]) if (0..MOST_INPUTS).contains(&which) => Input(which),
         ("const", &[value]) => Const(value),
         ("add", &[a, b]) => Add(operand(a)?, operand(b)?),
         ("mul", &[a, b]) => Mul(operand(a)?, operand(b)?),

@@ -11,6 +11,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, params};
 use serde::de::DeserializeOwned;
+use xla_gym_common::lock;
 use xla_gym_protocol::{Fingerprint, PassId};
 
 use crate::{
@@ -63,9 +64,7 @@ pub struct Trouble {
 impl Disk {
     /// Opens the file and starts the thread that writes to it.
     pub fn open(path: &Path, engine: &str, bytes: u64) -> Result<Disk, TransitionsError> {
-        // The folder may change later, and SQLite gives names such as `:memory:` a meaning.
-        let path = &std::path::absolute(path)
-            .map_err(|_| TransitionsError::NotAFile { path: path.to_owned() })?;
+        let path = &file::TRANSITIONS.absolute(path)?;
         let opened = file::open(path, engine, bytes)?;
         let number = opened.reader.as_ref().map(|(_, number)| *number);
         let reader = opened.reader.map(|(connection, engine)| Reader {
@@ -279,8 +278,4 @@ fn find<T: DeserializeOwned>(
     parameters: impl Params,
 ) -> rusqlite::Result<Option<T>> {
     connection.prepare_cached(sql)?.query_row(parameters, |row| decode(row, 0)).optional()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -23,11 +23,12 @@ use parquet::{
 };
 use rusqlite::{Connection, params};
 use xla_gym_protocol::{Fingerprint, PassId};
+use xla_gym_shared_file::{PATIENCE, with_suffix};
 
 use crate::{
     disk::{decode, find_state, key},
     error::TransitionsError,
-    file::{WRITER_PATIENCE, open_reader, with_suffix},
+    file::open_reader,
     known::{Outcome, State},
     memory::Memory,
 };
@@ -35,26 +36,42 @@ use crate::{
 /// How many rows are held in memory and written at once.
 const GROUP: u16 = 16 * 1024;
 
-const SCHEMA: &str = "
-message transitions {
-    required binary state (UTF8);
-    required binary pass (UTF8);
-    required int32 pass_id;
-    optional binary next (UTF8);
-    optional binary failure (UTF8);
-    optional binary failure_message (UTF8);
-    required boolean changed;
-    optional int64 operations_before;
-    optional int64 operations_after;
-    optional int64 instructions_before;
-    optional int64 instructions_after;
-    optional double flops_before;
-    optional double flops_after;
-    optional double transcendentals_before;
-    optional double transcendentals_after;
-    optional group opcodes_before (LIST) { repeated group list { required int32 element; } }
-    optional group opcodes_after (LIST) { repeated group list { required int32 element; } }
-}";
+/// What the numbers of a table mean: names of passes and metrics, in the order of their ids.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// Of passes.
+    pub passes: &'a [String],
+    /// Of counts.
+    pub counts: &'a [String],
+    /// Of costs.
+    pub costs: &'a [String],
+}
+
+impl Names<'_> {
+    /// The columns: what happened, then each metric before and after.
+    fn schema(self) -> String {
+        let both = |kind: &str, names: &[String]| -> String {
+            let columns = |name: &String| {
+                format!("optional {kind} {name}_before; optional {kind} {name}_after; ")
+            };
+            names.iter().map(columns).collect()
+        };
+        let opcodes = |end| {
+            format!(
+                "optional group opcodes_{end} (LIST) {{ repeated group list {{ required int32 element; }} }} "
+            )
+        };
+        format!(
+            "message transitions {{ required binary state (UTF8); required binary pass (UTF8); \
+             required int32 pass_id; optional binary next (UTF8); optional binary failure (UTF8); \
+             optional binary failure_message (UTF8); required boolean changed; {}{}{}{}}}",
+            both("int64", self.counts),
+            both("double", self.costs),
+            opcodes("before"),
+            opcodes("after"),
+        )
+    }
+}
 
 type Group<'a> = SerializedRowGroupWriter<'a, File>;
 
@@ -70,11 +87,11 @@ struct Row {
 /// Exports what memory holds.
 pub fn from_memory(
     path: &Path,
-    pass_names: &[String],
+    names: Names<'_>,
     memory: &Memory,
 ) -> Result<u64, TransitionsError> {
     let mut outcomes = memory.all_outcomes().into_iter();
-    write(path, pass_names, || {
+    write(path, names, || {
         let group = outcomes.by_ref().take(usize::from(GROUP));
         Ok(group
             .map(|((from, pass), outcome)| Row {
@@ -91,18 +108,18 @@ pub fn from_memory(
 /// Exports what the file holds for one engine.
 pub fn from_disk(
     path: &Path,
-    pass_names: &[String],
+    names: Names<'_>,
     file: &Path,
     engine: &str,
 ) -> Result<u64, TransitionsError> {
     let failed = |source| TransitionsError::Read { path: file.to_owned(), source };
     // A connection of its own, so that look-ups need not wait for the export.
     let Some((connection, engine)) = open_reader(file, engine).map_err(failed)? else {
-        return write(path, pass_names, || Ok(Vec::new()));
+        return write(path, names, || Ok(Vec::new()));
     };
-    connection.busy_timeout(WRITER_PATIENCE).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
     let mut last = None;
-    write(path, pass_names, || {
+    write(path, names, || {
         let rows = rows_after(&connection, engine, last).map_err(failed)?;
         last = rows.last().map(|row| (row.from, row.pass));
         Ok(rows)
@@ -152,7 +169,7 @@ fn next(outcome: &Outcome) -> Option<Fingerprint> {
 /// Writes groups of rows until there are no more, to a file beside that then takes its place.
 fn write(
     path: &Path,
-    pass_names: &[String],
+    names: Names<'_>,
     mut rows: impl FnMut() -> Result<Vec<Row>, TransitionsError>,
 ) -> Result<u64, TransitionsError> {
     static EXPORTS: AtomicU64 = AtomicU64::new(0);
@@ -169,7 +186,7 @@ fn write(
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|error| failed(error.into()))?;
         }
-        let mut writer = begin(&partial).map_err(failed)?;
+        let mut writer = begin(&partial, names).map_err(failed)?;
         let mut count = 0;
         loop {
             let rows = rows()?;
@@ -177,7 +194,7 @@ fn write(
                 break;
             }
             count += rows.len() as u64;
-            write_group(&mut writer, &rows, pass_names).map_err(failed)?;
+            write_group(&mut writer, &rows, names).map_err(failed)?;
         }
         let file = writer.into_inner().map_err(failed)?;
         file.sync_all()
@@ -190,11 +207,11 @@ fn write(
     })
 }
 
-fn begin(path: &Path) -> Result<SerializedFileWriter<File>, ParquetError> {
+fn begin(path: &Path, names: Names<'_>) -> Result<SerializedFileWriter<File>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .build();
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
+    let schema = Arc::new(parse_message_type(&names.schema())?);
     SerializedFileWriter::new(File::create(path)?, schema, Arc::new(properties))
 }
 
@@ -202,10 +219,10 @@ fn begin(path: &Path) -> Result<SerializedFileWriter<File>, ParquetError> {
 fn write_group(
     writer: &mut SerializedFileWriter<File>,
     rows: &[Row],
-    pass_names: &[String],
+    names: Names<'_>,
 ) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
-    let name = |row: &Row| match pass_names.get(usize::from(row.pass.0)) {
+    let name = |row: &Row| match names.passes.get(usize::from(row.pass.0)) {
         Some(name) => text(name),
         None => text(&format!("#{}", row.pass.0)),
     };
@@ -228,10 +245,12 @@ fn write_group(
     required::<BoolType>(&mut group, rows, |row| {
         next(&row.outcome).is_some_and(|next| next != row.from)
     })?;
-    both_ends::<Int64Type>(&mut group, rows, |state| Some(count(state.counts.operations)))?;
-    both_ends::<Int64Type>(&mut group, rows, |state| Some(count(state.counts.instructions)))?;
-    both_ends::<DoubleType>(&mut group, rows, |state| Some(state.cost?.flops))?;
-    both_ends::<DoubleType>(&mut group, rows, |state| Some(state.cost?.transcendentals))?;
+    for at in 0..names.counts.len() {
+        both_ends::<Int64Type>(&mut group, rows, |state| state.counts.get(at).copied().map(count))?;
+    }
+    for at in 0..names.costs.len() {
+        both_ends::<DoubleType>(&mut group, rows, |state| state.cost?.get(at).copied())?;
+    }
     opcodes(&mut group, rows, |row| row.before.as_deref())?;
     opcodes(&mut group, rows, |row| row.after.as_deref())?;
     group.close()?;

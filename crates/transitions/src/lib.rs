@@ -39,5 +39,7 @@ mod transitions;
 mod writer;
 
 pub use error::TransitionsError;
+pub use export::Names;
 pub use known::{Failure, FailureKind, Outcome, State};
 pub use transitions::{Config, Stats, Transitions};
+pub use xla_gym_shared_file::FileError;

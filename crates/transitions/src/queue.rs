@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use xla_gym_common::lock;
 use xla_gym_protocol::{Fingerprint, PassId};
 
 use crate::known::{Outcome, State};
@@ -139,7 +140,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.inner)
     }
 
     /// Waits while the condition holds, but no longer than the patience.

@@ -14,7 +14,7 @@ use xla_gym_protocol::{Fingerprint, PassId};
 use crate::{
     disk::Disk,
     error::TransitionsError,
-    export,
+    export::{self, Names},
     known::{Outcome, State},
     memory::Memory,
     queue::Entry,
@@ -180,19 +180,15 @@ impl Transitions {
     /// Writes all transitions to a Parquet file, those on disk if there is a disk and else those in
     /// memory, in the order of states and passes. Returns the number of rows.
     ///
-    /// `pass_names` are in the order of their ids. The file appears whole or not at all.
-    pub fn export_parquet(
-        &self,
-        path: &Path,
-        pass_names: &[String],
-    ) -> Result<u64, TransitionsError> {
+    /// The file appears whole or not at all.
+    pub fn export_parquet(&self, path: &Path, names: Names<'_>) -> Result<u64, TransitionsError> {
         match self.disk() {
             Some(disk) => {
                 disk.flush();
                 let (file, engine) = disk.place();
-                export::from_disk(path, pass_names, file, engine)
+                export::from_disk(path, names, file, engine)
             }
-            None => export::from_memory(path, pass_names, &self.memory),
+            None => export::from_memory(path, names, &self.memory),
         }
     }
 

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use xla_gym_protocol::PassId;
 use xla_gym_transitions::{
-    Config, Failure, FailureKind, Outcome, State, Transitions, TransitionsError,
+    Config, Failure, FailureKind, FileError, Outcome, State, Transitions, TransitionsError,
 };
 
 fn place() -> (TempDir, PathBuf) {
@@ -287,22 +287,28 @@ fn what_is_no_file_of_ours_is_a_clear_error() {
     let fails = |path: &Path| Transitions::open(&on_disk(path), ENGINE).err().unwrap();
 
     let error = fails(folder.path());
-    assert!(matches!(error, TransitionsError::NotAFile { .. }));
+    assert!(matches!(error, TransitionsError::File(FileError::NotAFile { .. })));
     assert!(error.to_string().contains("name a file"), "{error}");
-    assert!(matches!(fails(Path::new("/dev/null")), TransitionsError::NotAFile { .. }));
-    assert!(matches!(fails(Path::new("")), TransitionsError::NotAFile { .. }));
-    assert!(matches!(fails(Path::new("/proc/x/y")), TransitionsError::Folder { .. }));
+    assert!(matches!(
+        fails(Path::new("/dev/null")),
+        TransitionsError::File(FileError::NotAFile { .. })
+    ));
+    assert!(matches!(fails(Path::new("")), TransitionsError::File(FileError::NotAFile { .. })));
+    assert!(matches!(
+        fails(Path::new("/proc/x/y")),
+        TransitionsError::File(FileError::Folder { .. })
+    ));
 
     let foreign = folder.path().join("foreign");
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE diary (page)").unwrap();
     let before = fs::read(&foreign).unwrap();
-    assert!(matches!(fails(&foreign), TransitionsError::Foreign { .. }));
+    assert!(matches!(fails(&foreign), TransitionsError::File(FileError::Foreign { .. })));
     assert_eq!(fs::read(&foreign).unwrap(), before, "it is left as it was");
 
     let newer = folder.path().join("newer");
     drop(open(&newer));
     Connection::open(&newer).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     let error = fails(&newer);
-    assert!(matches!(error, TransitionsError::TooNew { found: 99, .. }));
+    assert!(matches!(error, TransitionsError::File(FileError::TooNew { found: 99, .. })));
     assert!(error.to_string().contains("use a newer version"), "{error}");
 }

@@ -11,11 +11,19 @@ use parquet::{
 };
 use xla_gym_protocol::PassId;
 use xla_gym_transitions::{
-    Config, Failure, FailureKind, Outcome, State, Transitions, TransitionsError,
+    Config, Failure, FailureKind, Names, Outcome, State, Transitions, TransitionsError,
 };
 
-fn names() -> Vec<String> {
-    ["cse", "dce", "fusion"].map(str::to_owned).to_vec()
+/// Names of passes and metrics, for as long as the tests run.
+fn names() -> Names<'static> {
+    let leak = |names: &[&str]| -> &'static [String] {
+        Vec::leak(names.iter().map(|name| (*name).to_owned()).collect())
+    };
+    Names {
+        passes: leak(&["cse", "dce", "fusion"]),
+        counts: leak(&["operations", "instructions"]),
+        costs: leak(&["flops", "bytes"]),
+    }
 }
 
 fn rows(path: &Path) -> Vec<Row> {
@@ -52,7 +60,7 @@ fn check(transitions: &Transitions, path: &Path) {
     let bare = State { cost: None, opcodes: Vec::new(), ..State::clone(&state(to)) };
     transitions.add_state(Arc::new(bare.clone()));
 
-    assert_eq!(transitions.export_parquet(path, &names()).unwrap(), 4);
+    assert_eq!(transitions.export_parquet(path, names()).unwrap(), 4);
     let rows = rows(path);
     assert_eq!(rows.len(), 4);
     let before = state(from);
@@ -60,14 +68,11 @@ fn check(transitions: &Transitions, path: &Path) {
         assert_eq!(field(row, "state"), &text(from));
         assert_eq!(field(row, "pass"), &text(name));
         assert_eq!(field(row, "pass_id"), &Field::Int(pass));
-        assert_eq!(field(row, "operations_before"), &Field::Long(before.counts.operations as i64));
-        assert_eq!(
-            field(row, "instructions_before"),
-            &Field::Long(before.counts.instructions as i64)
-        );
+        assert_eq!(field(row, "operations_before"), &Field::Long(before.counts[0] as i64));
+        assert_eq!(field(row, "instructions_before"), &Field::Long(before.counts[1] as i64));
         let cost = before.cost.unwrap();
-        assert_eq!(field(row, "flops_before"), &Field::Double(cost.flops));
-        assert_eq!(field(row, "transcendentals_before"), &Field::Double(cost.transcendentals));
+        assert_eq!(field(row, "flops_before"), &Field::Double(cost[0]));
+        assert_eq!(field(row, "bytes_before"), &Field::Double(cost[1]));
         assert_eq!(numbers(field(row, "opcodes_before")), before.opcodes);
     }
     let [change, same, fails, unknown] = &rows[..] else { unreachable!() };
@@ -75,7 +80,7 @@ fn check(transitions: &Transitions, path: &Path) {
     assert_eq!(field(change, "next"), &text(to));
     assert_eq!(field(change, "changed"), &Field::Bool(true));
     assert_eq!(field(change, "failure"), &Field::Null);
-    assert_eq!(field(change, "operations_after"), &Field::Long(bare.counts.operations as i64));
+    assert_eq!(field(change, "operations_after"), &Field::Long(bare.counts[0] as i64));
     assert_eq!(field(change, "flops_after"), &Field::Null);
     assert_eq!(numbers(field(change, "opcodes_after")), [0; 0]);
 
@@ -120,11 +125,11 @@ fn many_rows_are_exported_once_each_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let transitions = open(&folder.path().join("transitions.sqlite"));
     let table = folder.path().join("table.parquet");
-    assert_eq!(transitions.export_parquet(&table, &names()).unwrap(), 0);
+    assert_eq!(transitions.export_parquet(&table, names()).unwrap(), 0);
     assert!(rows(&table).is_empty());
 
     fill(&transitions, 0..40_000);
-    assert_eq!(transitions.export_parquet(&table, &names()).unwrap(), 40_000);
+    assert_eq!(transitions.export_parquet(&table, names()).unwrap(), 40_000);
     let key = |row: &Row| (field(row, "state").to_string(), field(row, "pass_id").to_string());
     let keys: Vec<_> = rows(&table).iter().map(key).collect();
     assert_eq!(keys.len(), 40_000);
@@ -137,10 +142,10 @@ fn a_link_to_a_table_stays_a_link() {
     let folder = tempfile::tempdir().unwrap();
     let transitions = Transitions::open(&Config::default(), ENGINE).unwrap();
     let (table, link) = (folder.path().join("table.parquet"), folder.path().join("link"));
-    transitions.export_parquet(&table, &names()).unwrap();
+    transitions.export_parquet(&table, names()).unwrap();
     std::os::unix::fs::symlink("table.parquet", &link).unwrap();
     fill(&transitions, 0..10);
-    assert_eq!(transitions.export_parquet(&link, &names()).unwrap(), 10);
+    assert_eq!(transitions.export_parquet(&link, names()).unwrap(), 10);
     assert!(fs::read_link(&link).is_ok());
     assert_eq!(rows(&table).len(), 10);
 }
@@ -150,9 +155,9 @@ fn a_table_that_cannot_be_written_is_a_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     let transitions = Transitions::open(&Config::default(), ENGINE).unwrap();
     fill(&transitions, 0..10);
-    let error = transitions.export_parquet(folder.path(), &names()).unwrap_err();
+    let error = transitions.export_parquet(folder.path(), names()).unwrap_err();
     assert!(matches!(error, TransitionsError::Export { .. }));
-    let error = transitions.export_parquet(Path::new("/dev/null"), &names()).unwrap_err();
+    let error = transitions.export_parquet(Path::new("/dev/null"), names()).unwrap_err();
     assert!(error.to_string().contains("/dev/null"), "{error}");
     assert!(!fs::metadata("/dev/null").unwrap().is_file(), "it is still a device");
     let parent = folder.path().parent().unwrap();

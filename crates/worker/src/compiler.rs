@@ -1,11 +1,13 @@
 //! The trait that a new compiler implements.
 
 use xla_gym_protocol::{
-    Array, CompileOptions, ComputationCounts, Failure, FailureKind, Form, Graph, MemoryEstimate,
-    Observation, Observe, Pass, PassId, PipelineOptions, PipelineReport, Signature,
+    Array, CompileOptions, Failure, FailureKind, Form, FormSpec, FunctionCounts, Graph,
+    MemoryEstimate, Metric, Observation, Observe, Pass, PassId, PipelineOptions, PipelineReport,
+    PipelineSpec, Signature,
 };
 
-/// What a compiler says about itself.
+/// What a compiler says about itself. What it has none of stays empty.
+#[derive(Default)]
 pub struct Description {
     /// Short name, such as `xla`.
     pub engine: String,
@@ -15,6 +17,20 @@ pub struct Description {
     pub passes: Vec<Pass>,
     /// What [`Observation::opcodes`] counts.
     pub opcodes: Vec<String>,
+    /// What [`Observation::counts`] holds; the first is what passes are to make small.
+    pub counts: Vec<Metric>,
+    /// What [`Observation::cost`] holds.
+    pub costs: Vec<Metric>,
+    /// What is known only at the end of a pipeline: [`PipelineReport::finals`].
+    pub finals: Vec<Metric>,
+    /// Raised whenever counts or costs come out differently for the same program.
+    pub counting: u32,
+    /// What a node of a [`Graph`] says of itself.
+    pub node_features: Vec<String>,
+    /// In which forms a program can be written; the first two are the compiler's own text and binary.
+    pub forms: Vec<FormSpec>,
+    /// The compiler's own pipelines.
+    pub pipelines: Vec<PipelineSpec>,
 }
 
 /// A compiler that can load programs and run its passes one by one.
@@ -27,7 +43,7 @@ pub trait Compiler {
     /// A compiled program, with its inputs.
     type Executable;
 
-    /// Name, version, passes, opcodes.
+    /// Name, version, passes, and what can be counted, written and run.
     fn describe(&self) -> Description;
 
     /// Called once, before the first request: touches what later work needs, so that forked
@@ -59,9 +75,9 @@ pub trait Compiler {
     /// Writes the program out.
     fn print(&mut self, program: &Self::Program, form: Form) -> Result<Vec<u8>, Failure>;
 
-    /// Counts per computation.
-    fn breakdown(&mut self, _: &Self::Program) -> Result<Vec<ComputationCounts>, Failure> {
-        Err(unsupported("counts per computation"))
+    /// Counts per function.
+    fn breakdown(&mut self, _: &Self::Program) -> Result<Vec<FunctionCounts>, Failure> {
+        Err(unsupported("counts per function"))
     }
 
     /// The program as a graph.
@@ -69,16 +85,15 @@ pub trait Compiler {
         Err(unsupported("programs as graphs"))
     }
 
-    /// Runs the compiler's own pipeline on a copy. Returns the report and, in order, the
-    /// states in the middle and at the end.
-    #[allow(clippy::type_complexity, reason = "a pair of optional programs")]
+    /// Runs one of the compiler's own pipelines on a copy. Returns the report, with an entry for each
+    /// stage, and the programs of those stages in the same places.
     fn pipeline(
         &mut self,
         _: &Self::Program,
         _: &PipelineOptions,
         _: Observe,
-    ) -> Result<(PipelineReport, Option<Self::Program>, Option<Self::Program>), Failure> {
-        Err(unsupported("a default pipeline"))
+    ) -> Result<(PipelineReport, Vec<Option<Self::Program>>), Failure> {
+        Err(unsupported("pipeline of its own"))
     }
 
     /// What the program takes and gives.

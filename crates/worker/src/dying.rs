@@ -26,7 +26,7 @@ pub fn install() {
         eprintln!("{}", panic.to_string().replace('\n', " "));
         process::abort();
     }));
-    // SAFETY: plain system calls. Ignoring SIGCHLD lets the kernel reap forked workers, and
+    // SAFETY: plain system calls. Ignoring SIGCHLD lets the system reap forked workers, and
     // being a subreaper makes the first worker the parent of those whose own parent has died,
     // instead of process 1, which in a container often reaps nobody; an empty core limit keeps
     // crashes, which are normal here, from filling the disk, and a limit on files keeps messages
@@ -96,7 +96,7 @@ fn time_limit_note(busy_millis: u64) -> [u8; 48] {
 }
 
 /// Waits until every worker that descends from this one has ended, but no longer than the alarm.
-/// They are reaped by the kernel, which needs this process for it.
+/// They are reaped by the system, which needs this process for it.
 pub fn outlive_children() {
     // SAFETY: a plain system call. As SIGCHLD is ignored, it fails once there are no children.
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 {}

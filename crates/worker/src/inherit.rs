@@ -1,6 +1,6 @@
 //! Lets forked workers inherit the code that their parent has in use.
 //!
-//! After a fork, the kernel leaves the child to fault in every page of code and constants again,
+//! After a fork, the system leaves the child to fault in every page of code and constants again,
 //! because those mappings are backed by a file. For a compiler of a gigabyte that costs some
 //! milliseconds, more than most passes. A private mapping of which one page has been written to
 //! is inherited instead, at a cost for each page that is mapped. So the pages that were needed

@@ -235,10 +235,13 @@ impl<C: Compiler> Server<C> {
             }
             Request::Pipeline { program, options, observe } => {
                 let (compiler, program) = self.program(program)?;
-                let (mut report, middle, end) = compiler.pipeline(program, &options, observe)?;
+                let (mut report, programs) = compiler.pipeline(program, &options, observe)?;
                 if options.keep {
-                    report.middle_program = middle.map(|program| self.insert(program));
-                    report.end_program = end.map(|program| self.insert(program));
+                    for (stage, program) in report.stages.iter_mut().zip(programs) {
+                        if let (Some(stage), Some(program)) = (stage, program) {
+                            stage.program = Some(self.insert(program));
+                        }
+                    }
                 }
                 Reply::Pipeline(Box::new(report))
             }
@@ -321,6 +324,13 @@ impl<C: Compiler> Server<C> {
             version: about.version,
             passes: about.passes,
             opcodes: about.opcodes,
+            counts: about.counts,
+            costs: about.costs,
+            finals: about.finals,
+            counting: about.counting,
+            node_features: about.node_features,
+            forms: about.forms,
+            pipelines: about.pipelines,
             pid: process::id() as i32,
         }))
     }

@@ -4,16 +4,16 @@
 
 #![forbid(unsafe_code)]
 
+mod about;
 mod dump;
 mod format;
 mod message;
 mod warm_up;
 
 use xla_gym_protocol::{
-    Alias, Array, ArraySpec, CompileOptions, ComputationCounts, Cost, Counts, Executor, Failure,
-    FailureKind, Fingerprint, Form, Graph, GraphEdge, GraphNode, MemoryEstimate, Needs,
-    Observation, Observe, Pass, PassId, PipelineOptions, PipelinePass, PipelineReport, Role,
-    Signature,
+    Alias, Array, ArraySpec, CompileOptions, Cost, Counts, Executor, Failure, FailureKind,
+    Fingerprint, Form, FunctionCounts, Graph, GraphEdge, MemoryEstimate, Observation, Observe,
+    PassId, PipelineOptions, PipelinePass, PipelineReport, Role, Signature, StageReport,
 };
 use xla_gym_worker::{Compiler, Description, failed, serve};
 use xla_gym_xla_shim::{self as xla, UniquePtr};
@@ -21,9 +21,6 @@ use xla_gym_xla_shim::{self as xla, UniquePtr};
 use dump::DumpDir;
 use format::{Format, elided_constant};
 use message::readable;
-
-/// The version of the wheel that carries XLA; set-up pins the same.
-const VERSION: &str = "tensorflow-2.21.0";
 
 /// Counts must not depend on the machine's number of cores, which the CPU pipeline looks at.
 const COUNTING_THREADS: i32 = 1;
@@ -53,25 +50,7 @@ impl Compiler for Xla {
     type Executable = UniquePtr<xla::Executable>;
 
     fn describe(&self) -> Description {
-        let passes = xla::pass_table()
-            .into_iter()
-            .map(|pass| Pass {
-                name: match pass.variant.as_str() {
-                    "" => pass.name,
-                    variant => format!("{}:{variant}", pass.name),
-                },
-                kind: pass.kind,
-                description: pass.description,
-                after_layout: pass.after_layout,
-                lossy: pass.lossy,
-            })
-            .collect();
-        Description {
-            engine: "xla".to_owned(),
-            version: VERSION.to_owned(),
-            passes,
-            opcodes: xla::opcode_names(),
-        }
+        about::description()
     }
 
     fn warm_up(&mut self) {
@@ -115,12 +94,13 @@ impl Compiler for Xla {
         let mut seen = Observation::default();
         if observe.has(Observe::COUNTS) {
             let counts = xla::counts(program);
-            seen.counts = Some(Counts {
-                instructions: counts.instructions,
-                operations: counts.operations,
-                inlined: counts.inlined,
-                computations: counts.computations,
-            });
+            // In the order of `about::counts`.
+            seen.counts = Some(Counts::new(&[
+                counts.operations,
+                counts.instructions,
+                counts.inlined,
+                counts.computations,
+            ]));
         }
         if observe.has(Observe::OPCODES) {
             seen.opcodes = Some(xla::opcode_counts(program));
@@ -138,10 +118,10 @@ impl Compiler for Xla {
             seen.verdict =
                 verdict.then(|| or_error(together.verdict).map_err(|message| readable(&message)));
             seen.cost = cost.then(|| {
-                or_error(together.cost_error).map(|()| Cost {
-                    flops: together.cost.flops,
-                    transcendentals: together.cost.transcendentals,
-                    bytes_accessed: together.cost.bytes_accessed,
+                // In the order of `about::costs`.
+                or_error(together.cost_error).map(|()| {
+                    let cost = together.cost;
+                    Cost::new(&[cost.flops, cost.transcendentals, cost.bytes_accessed])
                 })
             });
         }
@@ -158,21 +138,22 @@ impl Compiler for Xla {
 
     fn print(&mut self, program: &Self::Program, form: Form) -> Result<Vec<u8>, Failure> {
         match form {
-            Form::Text => Ok(xla::print_text(program)),
-            Form::Binary => xla::print_proto(program).map_err(refused),
-            Form::PortableText => xla::print_stablehlo(program, false).map_err(refused),
-            Form::PortableBinary => xla::print_stablehlo(program, true).map_err(refused),
-            Form::Reduced => {
+            Form::TEXT => Ok(xla::print_text(program)),
+            Form::BINARY => xla::print_proto(program).map_err(refused),
+            about::STABLEHLO_TEXT => xla::print_stablehlo(program, false).map_err(refused),
+            about::STABLEHLO_BYTECODE => xla::print_stablehlo(program, true).map_err(refused),
+            about::FEWER_LAYERS => {
                 xla::reduce(program).map(|reduced| xla::print_text(&reduced)).map_err(refused)
             }
+            Form(other) => Err(failed(FailureKind::Misuse, format!("there is no form {other}"))),
         }
     }
 
-    fn breakdown(&mut self, program: &Self::Program) -> Result<Vec<ComputationCounts>, Failure> {
-        let mut computations: Vec<ComputationCounts> = Vec::new();
+    fn breakdown(&mut self, program: &Self::Program) -> Result<Vec<FunctionCounts>, Failure> {
+        let mut computations: Vec<FunctionCounts> = Vec::new();
         for row in xla::opcode_counts_by_computation(program) {
             if computations.last().is_none_or(|last| last.name != row.computation) {
-                computations.push(ComputationCounts {
+                computations.push(FunctionCounts {
                     name: row.computation,
                     runs: row.runs,
                     opcodes: Vec::new(),
@@ -186,12 +167,11 @@ impl Compiler for Xla {
 
     fn graph(&mut self, program: &Self::Program) -> Result<Graph, Failure> {
         let graph = xla::graph(program);
-        let node = |node: xla::GraphNode| GraphNode {
-            opcode: node.opcode,
-            dtype: node.dtype,
-            rank: node.rank,
-            computation: node.computation,
-            elements: node.elements,
+        // In the order of `about::NODE_FEATURES`.
+        let node = |node: xla::GraphNode| {
+            let [opcode, dtype, rank, computation] =
+                [node.opcode, node.dtype, node.rank, node.computation].map(u64::from);
+            [opcode, dtype, rank, computation, node.elements]
         };
         let edge = |edge: xla::GraphEdge| GraphEdge {
             from: edge.from,
@@ -200,7 +180,7 @@ impl Compiler for Xla {
             position: edge.position,
         };
         Ok(Graph {
-            nodes: graph.nodes.into_iter().map(node).collect(),
+            nodes: graph.nodes.into_iter().flat_map(node).collect(),
             edges: graph.edges.into_iter().map(edge).collect(),
         })
     }
@@ -210,22 +190,22 @@ impl Compiler for Xla {
         program: &Self::Program,
         options: &PipelineOptions,
         observe: Observe,
-    ) -> Result<(PipelineReport, Option<Self::Program>, Option<Self::Program>), Failure> {
-        // XLA hands the state in the middle out only as a dump file.
-        let dump = (options.middle || options.until_middle)
+    ) -> Result<(PipelineReport, Vec<Option<Self::Program>>), Failure> {
+        // XLA hands the state before layout assignment out only as a dump file.
+        let dump = (options.stages || options.first_stage_only)
             .then(DumpDir::new)
             .transpose()
             .map_err(refused)?;
         let dump_dir = dump.as_ref().map_or("", |dir| dir.path().to_str().unwrap_or_default());
         let mut run = xla::run_pipeline(
             program,
-            &options.disable,
+            &options.finish.disabled,
             dump_dir,
-            options.until_middle,
+            options.first_stage_only,
             COUNTING_THREADS,
         )
         .map_err(refused)?;
-        let passes = xla::pipeline_passes(&run)
+        let passes: Vec<PipelinePass> = xla::pipeline_passes(&run)
             .into_iter()
             .map(|pass| PipelinePass {
                 pipeline: pass.pipeline,
@@ -235,22 +215,23 @@ impl Compiler for Xla {
             .collect();
         let nanos = xla::pipeline_nanos(&run);
         let bytes = (xla::pipeline_temporaries(&run), xla::pipeline_constants(&run));
-        let memory = match (u64::try_from(bytes.0), u64::try_from(bytes.1)) {
-            (Ok(temporaries), Ok(constants)) => Some(Needs { temporaries, constants }),
-            _ => None,
-        };
-        let mut middle = dump.as_ref().map(|_| xla::take_middle(run.pin_mut()));
-        let mut end = Some(xla::take_end(run.pin_mut())).filter(|end| !end.is_null());
-        let report = PipelineReport {
-            passes,
-            nanos,
-            middle: middle.as_mut().map(|program| self.observe(program, observe)),
-            end: end.as_mut().map(|program| self.observe(program, observe)),
-            memory,
-            middle_program: None,
-            end_program: None,
-        };
-        Ok((report, middle, end))
+        // In the order of `about`'s finals; negative where XLA does not say.
+        let known = bytes.0 >= 0 && bytes.1 >= 0;
+        let finals = known.then(|| Cost::new(&[bytes.0 as f64, bytes.1 as f64]));
+        let legal_after = passes.iter().position(|pass| pass.pass == about::LAYOUT_ASSIGNMENT);
+        let ran = [legal_after.unwrap_or(passes.len()), passes.len()];
+        let legal = dump.as_ref().map(|_| xla::take_middle(run.pin_mut()));
+        let end = Some(xla::take_end(run.pin_mut())).filter(|end| !end.is_null());
+        let mut programs = vec![legal, end];
+        let stages = programs
+            .iter_mut()
+            .zip(ran)
+            .map(|(program, ran)| {
+                let observation = self.observe(program.as_mut()?, observe);
+                Some(StageReport { observation, passes: ran as u32, program: None })
+            })
+            .collect();
+        Ok((PipelineReport { passes, nanos, stages, finals }, programs))
     }
 
     fn signature(&mut self, program: &Self::Program) -> Result<Signature, Failure> {
@@ -303,7 +284,8 @@ impl Compiler for Xla {
     ) -> Result<(Self::Executable, u64, Option<MemoryEstimate>), Failure> {
         let interpreter = options.executor == Executor::Interpreter;
         let executable =
-            xla::compile(program, &options.disable, interpreter, options.quick).map_err(refused)?;
+            xla::compile(program, &options.finish.disabled, interpreter, options.quick)
+                .map_err(refused)?;
         let nanos = xla::compile_nanos(&executable);
         let memory = xla::memory_stats(&executable).ok().map(|stats| MemoryEstimate {
             peak: stats.peak,

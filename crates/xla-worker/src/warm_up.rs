@@ -33,7 +33,7 @@ ENTRY main {
 ";
 
 pub fn run(xla: &mut Xla) {
-    let passes = xla.describe().passes;
+    let passes = xla_gym_xla_shim::pass_table();
     let Ok(start) = xla.load(PROGRAM) else { return };
     let everything = Observe::COUNTS | Observe::OPCODES | Observe::COST | Observe::FINGERPRINT;
     for (index, pass) in passes.iter().enumerate() {
@@ -46,6 +46,6 @@ pub fn run(xla: &mut Xla) {
             xla.observe(&mut program, everything | Observe::VERDICT);
         }
     }
-    let _ = xla.print(&start, Form::Text);
-    let _ = xla.print(&start, Form::Binary);
+    let _ = xla.print(&start, Form::TEXT);
+    let _ = xla.print(&start, Form::BINARY);
 }

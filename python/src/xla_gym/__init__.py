@@ -1,11 +1,12 @@
-"""Learn in which order a compiler's passes should run, on the real XLA.
+"""Learn in which order a compiler's passes should run, on real compilers.
 
 >>> import gymnasium, xla_gym
 >>> env = gymnasium.make("xla-v0", benchmark_locs=["hlo-v1/gpt2/*"], traj_limit=40)
 
-Environments: ``xla-v0`` (opcode counts, the paper's reward), ``xla-v1`` (shaped reward), ``xla-v2``
-(cost features beside the counts) and ``xla-graph-v0`` (the program as a graph). They are described
-in :mod:`xla_gym.envs`; the benchmark graphs in :mod:`xla_gym.data`; where the compiler comes from in
+Environments: ``xla-v0`` (opcode counts, the paper's reward), ``xla-shaped-v0`` (shaped reward; the paper's
+``xla-v1``), ``xla-cost-v0`` (cost features beside the counts; the paper's ``xla-v2``) and ``xla-graph-v0``
+(the program as a graph); ``toy-v0`` and so on for a toy compiler, which needs nothing to be fetched. They are
+described in :mod:`xla_gym.envs`; the benchmark graphs in :mod:`xla_gym.data`; where compilers come from in
 :mod:`xla_gym.engine`; ``xla_gym.jit``, for functions of JAX, in :mod:`xla_gym.jax`.
 """
 
@@ -28,7 +29,7 @@ from xla_gym._native import (
     XlaGymError,
     __version__,
 )
-from xla_gym._optimize import Optimized, apply_recipe, optimize
+from xla_gym._optimize import Optimized, Stage, apply_recipe, optimize
 from xla_gym._register import register
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ __all__ = [
     "Optimized",
     "ProgramError",
     "RecipeMismatch",
+    "Stage",
     "StateError",
     "UnknownPassError",
     "XlaGymError",

@@ -142,7 +142,7 @@ def _decoded(values: np.ndarray) -> np.ndarray:
 
 
 def _same_types(plain: Any, optimised: Any) -> None:
-    trees = [jax.tree_util.tree_structure(results) for results in (plain, optimised)]
+    trees: list[Any] = [jax.tree_util.tree_structure(results) for results in (plain, optimised)]
     if trees[0] != trees[1]:
         raise Refused(f"its results are {trees[1]} instead of {trees[0]}")
     named = jax.tree_util.tree_leaves_with_path(plain)

@@ -1,4 +1,4 @@
-"""The benchmark graphs, and your own.
+"""The benchmark graphs of XLA, and your own programs.
 
 Wherever an environment takes ``benchmark_locs``, each entry is an id of the data set
 (``hlo-v1/gpt2/…``), a pattern of ids, a side of a split (``hlo-v1:gpt2/train``), a file, a pattern of
@@ -17,7 +17,7 @@ from xla_gym import _native
 
 @dataclass(frozen=True)
 class Program:
-    """A program in memory: HLO text, a serialized HloModuleProto, or StableHLO."""
+    """A program in memory: for XLA HLO text, a serialized HloModuleProto, or StableHLO."""
 
     name: str
     content: bytes

@@ -129,7 +129,7 @@ def _optimize(program: bytes, settings: _Settings) -> tuple[dict[str, Any], byte
         done = xla_gym.apply_recipe(settings.recipe, program, force=settings.force)
         return settings.recipe, done
     found = xla_gym.optimize(program, **settings.search)
-    return found.recipe, found.hlo
+    return found.recipe, found.program
 
 
 class Compiled:
@@ -276,7 +276,8 @@ class Compiled:
                 self.stats.reason = f"{names}: zero, constant or not finite so far, which proves nothing"
                 return
             if self._settings.rounds:
-                timing = self.stats.timing = self._timed(*kept, self._settings.rounds)
+                data, named = kept
+                timing = self.stats.timing = self._timed(data, named, self._settings.rounds)
                 if timing.speedup < 1 and not timing.within_noise:
                     raise Refused(f"the optimised program is slower here: {timing}")
             self.stats.chosen, self.stats.status, self.stats.reason = "optimised", "verified", None
@@ -371,8 +372,8 @@ class Compiled:
         times |= {"compile optimised": stats.compile_optimised, "verify": stats.verify}
         lines.append("  " + ", ".join(f"{k} {v:.3f} s" for k, v in times.items() if v is not None))
         if stats.difference is not None:
-            times = f"{stats.checks} time{'s' if stats.checks > 1 else ''}"
-            lines.append(f"  compared {times}: differences up to {stats.difference:.1e} of what is rounding")
+            often = f"{stats.checks} time{'s' if stats.checks > 1 else ''}"
+            lines.append(f"  compared {often}: differences up to {stats.difference:.1e} of what is rounding")
         if stats.timing is not None:
             lines.append(f"  run time: {stats.timing}")
         return "\n".join(lines)

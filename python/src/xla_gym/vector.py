@@ -12,13 +12,13 @@ from gymnasium.vector.utils import batch_space
 
 from xla_gym import _native, _world
 from xla_gym.data import Program
-from xla_gym.envs import DEFAULT_BENCHMARKS, observation_space
+from xla_gym.envs import observation_space
 
 
-class XlaVectorEnv(VectorEnv[Any, Any, Any]):
+class PassOrderVectorEnv(VectorEnv[Any, Any, Any]):
     """What ``gymnasium.make_vec`` makes: environments that share one compiler and one cache.
 
-    The arguments are those of :class:`xla_gym.envs.XlaEnv`. An environment whose episode is over begins
+    The arguments are those of :class:`xla_gym.envs.PassOrderEnv`. An environment whose episode is over begins
     a new one at the next step, whatever the action. Environment ``i`` draws from stream ``i`` of the
     seed, so that a seed means the same whatever the timing.
     """
@@ -31,7 +31,7 @@ class XlaVectorEnv(VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         num_envs: int = 1,
-        benchmark_locs: str | Program | Iterable[str | Program] = DEFAULT_BENCHMARKS,
+        benchmark_locs: str | Program | Iterable[str | Program] | None = None,
         traj_limit: int = 40,
         *,
         observation: str = "counts",
@@ -50,11 +50,10 @@ class XlaVectorEnv(VectorEnv[Any, Any, Any]):
         self._envs = _native.VectorEnv(self.world, config, views, num_envs)
         self.actions: list[str] = self._envs.actions
         self.opcodes: list[str] = self.world.opcodes
+        self.metric: str = self.world.counts[0]
         self.benchmarks: list[str] = self.world.benchmarks
         self.single_action_space = spaces.Discrete(len(self.actions))
-        self.single_observation_space = observation_space(
-            observation, self._envs.bounds, len(self.opcodes)
-        )
+        self.single_observation_space = observation_space(observation, self._envs.bounds, self.world)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._masks = np.ones((num_envs, len(self.actions)), dtype=bool)
@@ -113,3 +112,7 @@ class XlaVectorEnv(VectorEnv[Any, Any, Any]):
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the compiler processes."""
         self._envs.close()
+
+
+# As it was called when XLA was the only compiler.
+XlaVectorEnv = PassOrderVectorEnv

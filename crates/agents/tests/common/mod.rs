@@ -2,11 +2,13 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
 };
 
-use xla_gym_agents::{Config, Setting, Trained, train};
+use xla_gym_agents::{Config, Setting, Trained, make_world, train};
 use xla_gym_engine::{EngineConfig, protocol::Limits};
+use xla_gym_env::World;
+use xla_gym_toy_profile::Toy;
 
 /// Each needs its passes in an order of its own.
 const PROGRAMS: [&str; 3] = [
@@ -33,13 +35,29 @@ pub fn programs(folder: &Path) -> Vec<PathBuf> {
 
 /// The toy compiler.
 pub fn engine() -> EngineConfig {
-    // Test programs lie one folder below the binaries.
-    let own = std::env::current_exe().unwrap();
-    let folder = own.ancestors().nth(2).map(Path::to_owned).unwrap();
-    let worker = folder.join("xla-gym-worker-toy");
-    assert!(worker.is_file(), "`cargo build --release -p xla-gym-toy-worker` comes first");
+    let named =
+        EngineConfig::named("toy").expect("`cargo build -p xla-gym-toy-worker` comes first");
     let limits = Limits { pass_millis: 2_000, request_millis: 20_000, memory_bytes: 256 << 20 };
-    EngineConfig { limits, ..EngineConfig::new(worker) }
+    EngineConfig { limits, quarantine: None, ..named }
+}
+
+/// Where a configuration trains.
+#[allow(dead_code, reason = "not every test needs it")]
+pub fn world(config: &Config) -> Arc<World> {
+    Arc::new(make_world(config, Arc::new(Toy::default()), engine()).unwrap())
+}
+
+/// How a run on the toy compiler is to be run.
+pub fn setting<'a>(folder: &'a Path, checkpoint_seconds: f64, stop: &'a AtomicBool) -> Setting<'a> {
+    Setting {
+        folder,
+        profile: Arc::new(Toy::default()),
+        engine: engine(),
+        command: String::new(),
+        commit: None,
+        checkpoint_seconds,
+        stop,
+    }
 }
 
 /// A configuration for the toy compiler.
@@ -58,13 +76,5 @@ pub fn config(programs: &[PathBuf], algorithm: &str, changes: &[&str]) -> Config
 #[allow(dead_code, reason = "not every test trains")]
 pub fn trained(config: &Config, folder: &Path) -> Trained {
     let stop = AtomicBool::new(false);
-    let setting = Setting {
-        folder,
-        engine: engine(),
-        command: String::new(),
-        commit: None,
-        checkpoint_seconds: 1e9,
-        stop: &stop,
-    };
-    train(config, &setting, &mut ()).unwrap()
+    train(config, &setting(folder, 1e9, &stop), &mut ()).unwrap()
 }

@@ -4,22 +4,21 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
+use xla_gym_common::grouped;
 use xla_gym_engine::protocol::Observe;
+use xla_gym_env::World;
 use xla_gym_oracle::{Options, Report, Verdict};
+use xla_gym_profile::{Commands, Finish};
 use xla_gym_recipe::Recipe;
-use xla_gym_score::NORMALISING;
 
 use super::{one_program, score::describe};
-use crate::{
-    context::{Context, grouped},
-    outfile::OutFile,
-};
+use crate::{context::Context, outfile::OutFile};
 
 /// Do to a program what a recipe says.
 ///
 /// The program has to be the one that the recipe was made for (its content, not its name), unless
 /// --force is given. The result is compiled and run beside the original; it is written only if it
-/// was found equal. Prints what else is to be told to XLA: the passes to leave out.
+/// was found equal. Prints what else is to be told to the compiler: the passes to leave out.
 ///
 /// Exit code: 0 done, 1 a pass did not take place, 4 the result computes something else, 5 it cannot
 /// be compared.
@@ -49,57 +48,59 @@ struct Shown {
     file: String,
     recipe: String,
     passes: Vec<String>,
-    /// What goes into `xla_disable_hlo_passes`.
+    /// What is left out of the compiler's own pipeline afterwards.
     disabled_passes: Vec<String>,
-    /// The same for a shell.
-    xla_flags: Option<String>,
-    operations_before: u64,
-    operations: u64,
+    /// The primary metric: its name, before, and after.
+    metric: String,
+    before: u64,
+    after: u64,
     skipped: Vec<(String, String)>,
     warnings: Vec<String>,
     outputs: Option<Report>,
-    hlo_opt: String,
-    /// Passes that XLA's own tool has without the option that they are run with here.
-    hlo_opt_approximated: Vec<String>,
+    /// How the compiler's own tools do the same: what each line does, and the line.
+    commands: Vec<(String, String)>,
+    /// Passes that those tools have without the option that they are run with here.
+    approximated: Vec<String>,
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let recipe = Recipe::read(&args.recipe)?;
     let progress = context.progress();
-    let world = one_program::world(context, &args.file, recipe.start, None, &progress)?;
+    let world = one_program::world(context, &args.file, &recipe.start, None, &progress)?;
     progress.doing("running the passes");
     let mut applied = xla_gym_optimize::apply(&world, 0, &recipe, args.force)
         .with_context(|| args.recipe.display().to_string())?;
-    let operations = |session: &mut xla_gym_engine::Session| -> Result<u64> {
-        Ok(session.observe(Observe::COUNTS)?.counts.map_or(0, |counts| counts.operations))
+    let primary = |session: &mut xla_gym_engine::Session| -> Result<u64> {
+        Ok(session.observe(Observe::COUNTS)?.counts.map_or(0, |counts| counts.primary()))
     };
-    let mut emitted = world.engine().load(&world.source(0)?)?;
+    let mut emitted = world.session(0)?;
     let outputs = if !args.unproven && !applied.plan.is_default {
         progress.doing("comparing outputs");
-        let reference = xla_gym_score::reference(&mut emitted, Options::default())?;
-        Some(reference.compare(&mut applied.session, &applied.plan.disabled)?)
+        let reference =
+            xla_gym_profile::reference(&**world.profile(), &mut emitted, Options::default())?;
+        Some(reference.compare(&mut applied.session, &applied.plan.finish)?)
     } else {
         None
     };
     drop(progress);
-    let hlo_opt = recipe.hlo_opt_line(NORMALISING);
+    let Commands { lines, approximated } = commands(&world, &recipe);
     let shown = Shown {
         file: args.file.clone(),
         recipe: args.recipe.display().to_string(),
         passes: recipe.passes.clone(),
         disabled_passes: recipe.disabled_passes.clone(),
-        xla_flags: recipe.xla_flags(),
-        operations_before: operations(&mut emitted)?,
-        operations: operations(&mut applied.session)?,
+        metric: world.engine().hello().primary().to_owned(),
+        before: primary(&mut emitted)?,
+        after: primary(&mut applied.session)?,
         skipped: applied.skipped,
         warnings: applied.warnings,
         outputs,
-        hlo_opt: hlo_opt.line,
-        hlo_opt_approximated: hlo_opt.approximated,
+        commands: lines,
+        approximated,
     };
     let believable = shown.outputs.as_ref().is_none_or(Report::is_equal);
     if let Some(output) = args.output.as_ref().filter(|_| believable) {
-        output.write(&applied.session.print(output.form())?)?;
+        output.write(&applied.session.print(output.form(world.engine())?)?)?;
     }
     if context.json() {
         context.print_json(&shown)?;
@@ -116,19 +117,39 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     })
 }
 
+/// How the compiler's own tools do what a recipe says.
+pub fn commands(world: &World, recipe: &Recipe) -> Commands {
+    let finish = Finish { disabled: recipe.disabled_passes.clone(), ..Finish::default() };
+    world.profile().commands(&recipe.start, &recipe.passes, &finish)
+}
+
+/// Those commands for people.
+pub fn render_commands(lines: &[(String, String)], approximated: &[String]) -> String {
+    let mut out = String::new();
+    for (what, line) in lines {
+        out.push_str(&format!("The same {what}:\n  {line}\n"));
+    }
+    if !approximated.is_empty() {
+        let names = approximated.join(", ");
+        out.push_str(&format!("  (there without the options that they have here: {names})\n"));
+    }
+    out
+}
+
 fn render(shown: &Shown) -> String {
     let mut out = String::new();
     for warning in &shown.warnings {
         out.push_str(&format!("Careful: {warning}.\n"));
     }
     if shown.passes.is_empty() && shown.disabled_passes.is_empty() {
-        out.push_str("The recipe says that XLA's own order is the best: nothing to do.\n");
+        out.push_str("The recipe says that the compiler's own order is the best: nothing to do.\n");
         return out;
     }
     out.push_str(&format!(
-        "{} operations before, {} after {} passes.\n",
-        grouped(shown.operations_before),
-        grouped(shown.operations),
+        "{} {} before, {} after {} passes.\n",
+        grouped(shown.before),
+        shown.metric,
+        grouped(shown.after),
         shown.passes.len(),
     ));
     for (pass, reason) in &shown.skipped {
@@ -145,13 +166,6 @@ fn render(shown: &Shown) -> String {
         }
         None => out.push_str("NOT PROVEN: the result was not run beside the original.\n"),
     }
-    if let Some(flags) = &shown.xla_flags {
-        out.push_str(&format!("Compile the result with:\n  {flags}\n"));
-    }
-    out.push_str(&format!("The same passes with XLA's own tool:\n  {}\n", shown.hlo_opt));
-    if !shown.hlo_opt_approximated.is_empty() {
-        let names = shown.hlo_opt_approximated.join(", ");
-        out.push_str(&format!("  (there without the options that they have here: {names})\n"));
-    }
+    out.push_str(&render_commands(&shown.commands, &shown.approximated));
     out
 }

@@ -9,7 +9,7 @@ use crate::{commands::score::describe, context::Context};
 
 /// Check whether two programs give the same outputs on seeded inputs.
 ///
-/// Both are compiled by XLA and run on the CPU, as they are and with all floating point in f64.
+/// Both are compiled and run, as they are and, where there are floats, with all of them in f64.
 /// Integers and booleans must be the same to the last bit. Floats may be off by 64 times the noise
 /// that each element of the first program has by itself, which is measured: by inputs moved by one
 /// unit in the last place, by a second compilation, and by the program in f64.
@@ -35,23 +35,24 @@ pub struct Args {
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
-    /// Who says what the first program computes: compiled, interpreter (XLA's own), both, or auto
+    /// Who says what the first program computes: compiled, interpreter (the compiler's own), both, or auto
     /// (compiled, and the interpreter where that should take under 2 s).
     #[arg(long, default_value_t = ReferenceKind::Auto, value_name = "WHO")]
     reference: ReferenceKind,
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let engine = context.engine(&args.a)?;
+    let profile = context.profile(&args.a.to_string_lossy());
     let mut a = context.load(&engine, &args.a)?;
     let mut b = context.load(&engine, &args.b)?;
     let progress = context.progress();
     progress.doing("running the first program");
     let (trials, seed, reference) = (args.trials, args.seed, args.reference);
     let options = Options { trials, seed, reference, ..Options::default() };
-    let reference = xla_gym_score::reference(&mut a, options)?;
+    let reference = xla_gym_profile::reference(&*profile, &mut a, options)?;
     progress.doing("running the second program");
-    let report = reference.compare(&mut b, &[])?;
+    let report = reference.compare(&mut b, &profile.spec().usual)?;
     drop(progress);
     if context.json() {
         context.print_json(&report)?;

@@ -4,17 +4,21 @@ mod picture;
 mod scan;
 mod verify;
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Instant};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use xla_gym_data::{Graph, Library, Side, Split};
-use xla_gym_engine::on_all_cores;
+use xla_gym_common::{Table, grouped, on_all_cores};
+use xla_gym_data::{Baseline, Graph, Library, Side, Split};
 
 use crate::{
-    context::{Context, grouped, time},
+    context::{Context, time},
     outfile::write_whole,
-    table::Table,
 };
 
 /// The benchmark library: real graphs, with XLA's own result for each.
@@ -134,14 +138,24 @@ fn list(context: &Context, args: ListArgs) -> Result<()> {
         let default = graph.default.as_ref().ok();
         table.row([
             graph.id.clone(),
-            grouped(graph.counts.instructions),
-            grouped(graph.counts.operations),
-            default.map_or_else(|| "–".to_owned(), |default| grouped(default.optimised)),
-            default.map_or_else(|| "–".to_owned(), |default| grouped(default.kernels)),
+            grouped(graph.size()),
+            grouped(of(&graph.counts, "operations")),
+            default.map_or_else(|| "–".to_owned(), |default| whole(default, "optimised")),
+            default.map_or_else(|| "–".to_owned(), |default| whole(default, "kernels")),
             graph.what.clone(),
         ]);
     }
     context.print(&table.render())
+}
+
+/// A count of a manifest.
+fn of(counts: &BTreeMap<String, u64>, name: &str) -> u64 {
+    counts.get(name).copied().unwrap_or_default()
+}
+
+/// A figure of the compiler's own result.
+fn whole(default: &Baseline, name: &str) -> String {
+    grouped(default.get(name) as u64)
 }
 
 fn show(context: &Context, graph: &Graph) -> Result<()> {
@@ -160,17 +174,17 @@ fn show(context: &Context, graph: &Graph) -> Result<()> {
     for (split, side) in &graph.splits {
         line(&format!("split {split}"), side.to_string());
     }
-    line("operations", grouped(graph.counts.operations));
-    line("with calls inlined", grouped(graph.counts.inlined));
-    line("instructions", grouped(graph.counts.instructions));
+    for (name, count) in &graph.counts {
+        line(name, grouped(*count));
+    }
     match &graph.default {
         Ok(default) => {
-            line("XLA's optimisation passes (D)", grouped(default.optimised));
-            line("legal, without optional passes (I′)", grouped(default.legal_initial));
-            line("legal, by default (D′)", grouped(default.legal_default));
-            line("kernels by default", grouped(default.kernels));
-            line("kernels without optional passes", grouped(default.kernels_without_optional));
-            line("time of the pipeline", format!("{} ms", default.millis));
+            line("XLA's optimization passes (D)", whole(default, "optimised"));
+            line("legal, without optional passes (I′)", whole(default, "legal_initial"));
+            line("legal, by default (D′)", whole(default, "legal_default"));
+            line("kernels by default", whole(default, "kernels"));
+            line("kernels without optional passes", whole(default, "kernels_without_optional"));
+            line("time of the pipeline", format!("{} ms", default.get("millis")));
         }
         Err(reason) => line("XLA's own pipeline", format!("refuses it: {reason}")),
     }
@@ -238,7 +252,7 @@ fn stats(context: &Context, library: &Library, svg: Option<PathBuf>, load: bool)
     let graphs = &library.manifest().graphs;
     let mut families: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for graph in graphs {
-        families.entry(graph.family.clone()).or_default().push(graph.counts.instructions);
+        families.entry(graph.family.clone()).or_default().push(graph.size());
     }
     let mut splits = Vec::new();
     for split in Split::ALL {
@@ -295,22 +309,22 @@ fn summary(mut sizes: Vec<u64>) -> Sizes {
 
 fn split_row<'a>(split: Split, side: Side, graphs: impl Iterator<Item = &'a Graph>) -> SplitRow {
     let graphs: Vec<&Graph> = graphs.collect();
-    let sizes = summary(graphs.iter().map(|graph| graph.counts.instructions).collect());
+    let sizes = summary(graphs.iter().map(|graph| graph.size()).collect());
     let defaults = graphs.iter().filter_map(|graph| graph.default.as_ref().ok());
     SplitRow {
         split: format!("{split} {side}"),
         graphs: graphs.len(),
         median_instructions: sizes.median,
         largest: sizes.largest,
-        operations: defaults.clone().map(|default| default.initial).sum(),
-        after_default: defaults.clone().map(|default| default.optimised).sum(),
-        kernels: defaults.map(|default| default.kernels).sum(),
+        operations: defaults.clone().map(|default| default.get("initial") as u64).sum(),
+        after_default: defaults.clone().map(|default| default.get("optimised") as u64).sum(),
+        kernels: defaults.map(|default| default.get("kernels") as u64).sum(),
     }
 }
 
 /// Seconds to load every graph, on all cores.
 fn load_all(context: &Context, library: &Library) -> Result<f64> {
-    let engine = context.engine()?;
+    let engine = context.engine(Path::new(""))?;
     let progress = context.progress();
     progress.doing("loading");
     let graphs = &library.manifest().graphs;

@@ -8,17 +8,15 @@ use std::{
 
 use anyhow::Result;
 use serde::Serialize;
-use xla_gym_engine::{
-    Engine, Session,
-    protocol::{Counts, Observe},
-};
+use xla_gym_common::{Table, grouped};
+use xla_gym_engine::{Engine, Session, protocol::Observe};
 
 use crate::{
-    context::{Context, grouped},
-    table::Table,
+    context::Context,
+    named::{self, Named},
 };
 
-/// Show what differs between two programs, by opcode and by computation.
+/// Show what differs between two programs, by opcode and by function.
 #[derive(clap::Args)]
 pub struct Args {
     /// The first program.
@@ -31,9 +29,9 @@ pub struct Args {
 #[derive(Serialize)]
 struct Side {
     file: String,
-    counts: Option<Counts>,
+    counts: Option<Named<u64>>,
     opcodes: BTreeMap<String, i64>,
-    computations: BTreeMap<String, i64>,
+    functions: BTreeMap<String, i64>,
     identical: String,
 }
 
@@ -49,20 +47,20 @@ struct Shown {
     a: String,
     b: String,
     identical: bool,
-    counts: [Option<Counts>; 2],
+    counts: [Option<Named<u64>>; 2],
     opcodes: Vec<Change>,
-    computations: Vec<Change>,
+    functions: Vec<Change>,
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let engine = context.engine(&args.a)?;
     let a = side(&engine, &mut context.load(&engine, &args.a)?)?;
     let b = side(&engine, &mut context.load(&engine, &args.b)?)?;
     let shown = Shown {
         identical: a.identical == b.identical,
         counts: [a.counts, b.counts],
         opcodes: changes(&a.opcodes, &b.opcodes),
-        computations: changes(&a.computations, &b.computations),
+        functions: changes(&a.functions, &b.functions),
         a: a.file,
         b: b.file,
     };
@@ -77,10 +75,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 fn side(engine: &Engine, session: &mut Session) -> Result<Side> {
     let seen = session.observe(Observe::COUNTS | Observe::OPCODES | Observe::FINGERPRINT)?;
     let opcodes = seen.opcodes.unwrap_or_default();
-    let breakdown = session.breakdown()?;
+    // Not every compiler counts by function.
+    let breakdown = session.breakdown().unwrap_or_default();
     Ok(Side {
         file: session.source().name.to_string(),
-        counts: seen.counts,
+        counts: seen.counts.map(|seen| named::counts(engine.hello(), &seen)),
         opcodes: engine
             .hello()
             .opcodes
@@ -88,11 +87,11 @@ fn side(engine: &Engine, session: &mut Session) -> Result<Side> {
             .cloned()
             .zip(opcodes.into_iter().map(i64::from))
             .collect(),
-        computations: breakdown
+        functions: breakdown
             .into_iter()
-            .map(|computation| {
-                let size = computation.opcodes.iter().map(|(_, count)| i64::from(*count)).sum();
-                (computation.name, size)
+            .map(|function| {
+                let size = function.opcodes.iter().map(|(_, count)| i64::from(*count)).sum();
+                (function.name, size)
             })
             .collect(),
         identical: session.fingerprint()?.to_string(),
@@ -118,19 +117,14 @@ fn render(shown: &Shown) -> String {
     }
     let mut out = String::new();
     let mut totals = Table::new(&["", ">A", ">B", ">change"]);
-    if let [Some(a), Some(b)] = shown.counts {
-        for (name, a, b) in [
-            ("operations", a.operations, b.operations),
-            ("with calls inlined", a.inlined, b.inlined),
-            ("instructions", a.instructions, b.instructions),
-            ("computations", a.computations, b.computations),
-        ] {
+    if let [Some(a), Some(b)] = &shown.counts {
+        for ((name, a), (_, b)) in a.iter().zip(b.iter()) {
             let change = format!("{:+}", b as i64 - a as i64);
             totals.row([name.to_owned(), grouped(a), grouped(b), change]);
         }
     }
     out.push_str(&format!("A {}\nB {}\n\n{}", shown.a, shown.b, totals.render()));
-    for (title, rows) in [("opcode", &shown.opcodes), ("computation", &shown.computations)] {
+    for (title, rows) in [("opcode", &shown.opcodes), ("function", &shown.functions)] {
         let mut table = Table::new(&[title, ">A", ">B", ">change"]);
         const MOST: usize = 40;
         for row in rows.iter().take(MOST) {

@@ -2,8 +2,6 @@
 
 use std::{
     collections::HashSet,
-    fs::File,
-    io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{
@@ -15,14 +13,15 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
-use xla_gym_contest::{Contest, Contestant, Options, Outputs, Way};
+use xla_gym_common::{lock, on_all_cores, plain};
+use xla_gym_contest::{Contest, Contestant, Options, Outputs, Records, Way, header};
 use xla_gym_data::{Benchmark, Benchmarks};
-use xla_gym_engine::on_all_cores;
 use xla_gym_env::CacheConfig;
 use xla_gym_report::results::{Outcome, summary, summary_text};
+use xla_gym_rows::{self as rows, Appender};
 use xla_gym_search::Method;
 
-use crate::{context::Context, plain::plain};
+use crate::context::Context;
 
 /// Compare policies and searches with XLA's own order, at equal numbers of pass runs.
 ///
@@ -79,9 +78,9 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "0,1,2")]
     seeds: Vec<u64>,
 
-    /// Do not send results through XLA's real pipeline, which takes most of the time.
-    #[arg(long)]
-    no_legal: bool,
+    /// Do not send results through the compiler's real pipeline, which takes most of the time.
+    #[arg(long, alias = "no-legal")]
+    no_pipeline: bool,
 
     /// On how many kinds of inputs at least results are run and compared.
     #[arg(long, default_value_t = Options::default().trials,
@@ -105,32 +104,39 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
     signal_hook::flag::register(SIGINT, stop.clone())?;
-    let contestants = contestants(&args)?;
-    let mut programs = Benchmarks::find(&args.benchmarks)?;
+    let profile = context.profile_of(&args.benchmarks);
+    let contestants = contestants(&args, profile.spec().engine)?;
+    let mut programs = Benchmarks::find_files(&args.benchmarks, &profile.spec().files)?;
     let mut seen = HashSet::new();
     programs.programs.retain(|program| seen.insert(program.name()));
     programs.programs.retain(|program| match program {
-        Benchmark::Graph(graph) => {
-            graph.counts.instructions <= args.largest && graph.default.is_ok()
-        }
+        Benchmark::Graph(graph) => graph.size() <= args.largest && graph.default.is_ok(),
         _ => true,
     });
     programs.programs = programs.programs.into_iter().step_by(args.every.max(1)).collect();
     let cache = CacheConfig { disk: args.cache.clone(), ..CacheConfig::default() };
     let check = (!args.no_check).then(|| Options { trials: args.trials, ..Options::default() });
-    let contest = Contest::new(context.engine_config()?, programs, cache, check);
-    let mut outcomes = match &args.output {
-        Some(path) if path.exists() => read_outcomes(path)?,
-        _ => Vec::new(),
-    };
-    // What lacks a legal ratio or a check that is wanted now is done again.
-    outcomes.retain(|outcome| args.no_legal || outcome.legal.is_some());
+    let contest =
+        Contest::new(profile.clone(), context.engine_config(&*profile)?, programs, cache, check);
+    let header = contest.header();
+    let mut records = Records { header: Some(header.clone()), ..Records::default() };
+    if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
+        add_records(context, &mut records, path)?;
+    }
+    let mut outcomes = records.outcomes;
+    // What lacks a stage or a check that is wanted now is done again.
+    outcomes.retain(|outcome| args.no_pipeline || contest.went_through(outcome));
     outcomes.retain(|outcome| {
         args.no_check || outcome.verdicts().all(|(_, outputs)| *outputs != Outputs::Unchecked)
     });
     let done: HashSet<Key> = outcomes.iter().map(key).collect();
-    let file = args.output.as_ref().map(|path| append_to(path));
-    let file = Mutex::new(file.transpose()?);
+    let file = args.output.as_deref().map(Appender::open).transpose()?;
+    if let (Some(file), Some(path)) = (&file, &args.output)
+        && rows::text(path)?.is_empty()
+    {
+        // What the figures are stands first.
+        file.add(&Records::first_row(&header))?;
+    }
     let progress = context.progress();
     progress.doing("competing");
     progress.counting(contest.len() as u64, "graphs");
@@ -151,7 +157,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                     continue;
                 }
                 // A graph that cannot be done does not end the others.
-                let outcome = match contest.compete(graph, contestant, budget, !args.no_legal) {
+                let outcome = match contest.compete(graph, contestant, budget, !args.no_pipeline) {
                     Ok(outcome) => outcome,
                     Err(error) => {
                         let name = contest.name(graph);
@@ -159,8 +165,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                         continue;
                     }
                 };
-                if let Some(file) = &mut *lock(&file) {
-                    file.write_all((serde_json::to_string(&outcome)? + "\n").as_bytes())?;
+                if let Some(file) = &file {
+                    file.add(&outcome)?;
                 }
                 lock(&fresh).push(outcome);
             }
@@ -171,11 +177,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     })?;
     drop(progress);
     outcomes.extend(fresh.into_inner().unwrap_or_else(PoisonError::into_inner));
-    let rows = summary(&outcomes);
+    let rows = summary(&header, &outcomes);
     if context.json() {
         context.print_json(&rows)?;
     } else {
-        context.print(&summary_text(&rows))?;
+        context.print(&summary_text(&header, &rows))?;
     }
     let unproven = unproven(&outcomes);
     if context.json() {
@@ -224,16 +230,6 @@ fn unproven(outcomes: &[Outcome]) -> String {
     format!("\nNot found equal, and so counted as if nothing had been done:\n{}", lines.concat())
 }
 
-/// Opens a file to go on with, without a last line that was cut off.
-fn append_to(path: &Path) -> Result<File> {
-    let cannot = || format!("{} cannot be written", path.display());
-    let file = File::options().create(true).append(true).open(path).with_context(cannot)?;
-    let text = std::fs::read(path).with_context(cannot)?;
-    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    file.set_len(whole as u64).with_context(cannot)?;
-    Ok(file)
-}
-
 /// Graph, contestant, kind, seed, weights, budget. A policy that was trained anew is another one.
 type Key = (String, String, String, u64, Option<String>, u64);
 
@@ -243,26 +239,21 @@ fn key(outcome: &Outcome) -> Key {
 }
 
 /// Reads outcomes that were written before.
-pub fn read_outcomes(path: &Path) -> Result<Vec<Outcome>> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .with_context(|| format!("{}, line {}", path.display(), number + 1))
-    };
-    // The last line may have been cut off by a kill.
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    text[..whole].lines().enumerate().map(parse).collect()
+pub fn add_records(context: &Context, records: &mut Records, path: &Path) -> Result<()> {
+    let named = || path.display().to_string();
+    // Files of old are of the compiler that there was first.
+    let earlier = header(context.usual_profile().spec());
+    records.add(&rows::text(path)?, &earlier).with_context(named)
 }
 
-fn contestants(args: &Args) -> Result<Vec<Contestant>> {
+fn contestants(args: &Args, engine: &str) -> Result<Vec<Contestant>> {
     let mut all = Vec::new();
     for policy in &args.policies {
         let (name, path) = match policy.split_once('=') {
             Some((name, path)) => (Some(name.to_owned()), path),
             None => (None, policy.as_str()),
         };
-        let policy = Arc::new(TrainedPolicy::find(path)?);
+        let policy = Arc::new(TrainedPolicy::find(path, engine)?);
         let name = name.unwrap_or_else(|| policy.card.name.clone());
         let seed = policy.card.seed;
         for guide in &args.guided {
@@ -323,8 +314,4 @@ fn method(name: &str) -> Result<Method> {
         let names: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
         format!("there is no method {name:?}; there are {}", names.join(", "))
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

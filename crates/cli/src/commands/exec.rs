@@ -8,17 +8,15 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
+use xla_gym_common::{Table, fnv128};
 use xla_gym_engine::{
     Session,
-    protocol::{Array, InputSet, MemoryEstimate, Signature},
+    protocol::{Array, Finish, InputSet, MemoryEstimate, Signature},
 };
 use xla_gym_optimize::compare_speed;
 use xla_gym_oracle::{Calm, inputs, too_large};
 
-use crate::{
-    context::{Context, count, time},
-    table::Table,
-};
+use crate::context::{Context, count, time};
 
 /// Compile a program, run it on seeded inputs, print timings and a digest of the outputs; or find out
 /// which of two programs is faster.
@@ -39,7 +37,7 @@ pub struct Args {
     #[arg(long)]
     positive: bool,
 
-    /// Leave out these passes of XLA's own pipeline (names separated by commas).
+    /// Leave out these passes of the compiler's own pipeline (names separated by commas).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     disable: Vec<String>,
 
@@ -82,7 +80,7 @@ struct Output {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let engine = context.engine(&args.file)?;
     let mut session = context.load(&engine, &args.file)?;
     let signature = session.signature()?;
     check_that_it_runs(&args.file, &signature)?;
@@ -97,8 +95,8 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let progress = context.progress();
     progress.doing("compiling");
     let mut scratch = session.scratch()?;
-    let compiled =
-        scratch.compile(&args.disable).with_context(|| session.source().name.to_string())?;
+    let finish = Finish { disabled: args.disable.clone(), ..Finish::default() };
+    let compiled = scratch.compile(&finish).with_context(|| session.source().name.to_string())?;
     scratch.make_inputs(&compiled, &inputs)?;
     // The first run pays for what later ones find ready.
     scratch.execute(&compiled, 1, false)?;
@@ -134,7 +132,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
                 digest: format!("{digest:032x}"),
             })
             .collect(),
-        digest: format!("{:032x}", fnv(&total)),
+        digest: format!("{:032x}", fnv128(total)),
     };
     if context.json() {
         context.print_json(&shown)?;
@@ -221,15 +219,9 @@ fn compare(
     Ok(ExitCode::SUCCESS)
 }
 
+/// To compare by eye.
 fn digest(array: &Array) -> u128 {
-    fnv(&array.bytes)
-}
-
-/// FNV-1a: a digest to compare by eye, not a guard against malice.
-fn fnv(bytes: &[u8]) -> u128 {
-    bytes.iter().fold(0x6c62272e07bb014262b821756295c58d, |hash, &byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000000001000000000000000000013b)
-    })
+    fnv128(array.bytes.iter().copied())
 }
 
 fn render(shown: &Shown) -> String {

@@ -1,6 +1,7 @@
 //! `xla-gym explain`
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -9,17 +10,19 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
-use xla_gym_env::{Start, World};
+use xla_gym_common::grouped;
+use xla_gym_env::World;
 use xla_gym_optimize::{
-    Judge, Judged, Plan, attribute, check_fit, plan_of, shorten, summary, timeline,
+    Judge, Judged, Plan, attribute, check_fit, explanation, plan_of, shorten, summary, timeline,
 };
 use xla_gym_recipe::Recipe;
 use xla_gym_report::{Contribution, Explanation, Timeline};
 
 use super::one_program;
 use crate::{
-    context::{Context, grouped, or_none, parse_passes, warn},
+    context::{Context, or_none, parse_passes, warn},
     progress::Progress,
+    start::StartArg,
 };
 
 /// Which passes.
@@ -48,30 +51,26 @@ pub struct Order {
     #[arg(long, requires = "recipe")]
     force: bool,
 
-    /// Start from the normal form of the program (a recipe says where it starts).
-    #[arg(long)]
-    normalise: bool,
+    #[command(flatten)]
+    start: StartArg,
 }
 
 impl Order {
     fn load(&self, context: &Context, progress: &Progress) -> Result<(Judge, Judged)> {
         let path = self.passes.recipe.as_deref();
         let recipe = path.map(Recipe::read).transpose()?;
-        let start = match &recipe {
-            Some(recipe) => recipe.start,
-            None if self.normalise => Start::Normalised,
-            None => Start::Emitted,
-        };
+        // A recipe says where it starts.
+        let start = recipe.as_ref().map_or(self.start.name(), |recipe| &recipe.start);
         let world: Arc<World> = one_program::world(context, &self.file, start, None, progress)?;
         let plan = match &recipe {
             Some(recipe) => plan_of(&world, recipe)
                 .with_context(|| path.unwrap_or(Path::new("")).display().to_string())?,
             None => {
                 let text = self.passes.passes.as_deref().unwrap_or_default();
-                Plan::instead(parse_passes(world.engine(), text)?)
+                Plan::instead(world.profile().spec(), parse_passes(world.engine(), text)?)
             }
         };
-        progress.doing("XLA's own pipeline");
+        progress.doing("the compiler's own pipeline");
         let judge = Judge::new(&world, 0)?;
         if let Some(recipe) = &recipe {
             for warning in check_fit(&world, judge.emitted()?.fingerprint()?, recipe, self.force)? {
@@ -80,22 +79,22 @@ impl Order {
         }
         progress.doing("the passes");
         let judged = judge.judge(&plan)?;
-        Ok((judge, judged.map_err(|reason| anyhow!("XLA refuses the result: {reason}"))?))
+        Ok((judge, judged.map_err(|reason| anyhow!("the compiler refuses the result: {reason}"))?))
     }
 }
 
 /// Find out which passes of an order did it.
 ///
 /// For each pass: what it removed in its own step, what the end would have more without it, and the
-/// same for the final program after XLA's pipeline.
+/// same for the final program after the compiler's own pipeline.
 #[derive(clap::Args)]
 pub struct AttributeArgs {
     #[command(flatten)]
     order: Order,
 
     /// Do not run the pipeline without each pass; saves time.
-    #[arg(long)]
-    no_kernels: bool,
+    #[arg(long, alias = "no-kernels")]
+    no_pipeline: bool,
 }
 
 #[derive(Serialize)]
@@ -109,7 +108,7 @@ pub fn run_attribute(context: &Context, args: AttributeArgs) -> Result<ExitCode>
     let progress = context.progress();
     let (judge, judged) = args.order.load(context, &progress)?;
     progress.doing("leaving out each pass in turn");
-    let contributions = attribute(&judge, &judged.plan, !args.no_kernels, &progress)?;
+    let contributions = attribute(&judge, &judged.plan, !args.no_pipeline, &progress)?;
     let shown = Attributed {
         order: timeline(&judge, &judged.plan.passes)?,
         default_order: timeline(&judge, &judge.own_order)?,
@@ -125,10 +124,10 @@ pub fn run_attribute(context: &Context, args: AttributeArgs) -> Result<ExitCode>
             order,
             default_order,
             contributions,
-            disabled_passes: judged.plan.disabled,
+            disabled_passes: judged.plan.finish.disabled,
             engine: judge.world.engine().name(),
             summary: summary(&judge, &judged.figures, &judge.default_figures, None),
-            ..Explanation::default()
+            ..explanation(judge.spec())
         };
         context.print(&explanation.text())?;
     }
@@ -137,8 +136,8 @@ pub fn run_attribute(context: &Context, args: AttributeArgs) -> Result<ExitCode>
 
 /// Find the shortest part of an order that gives the same.
 ///
-/// Leaves out halves, quarters, single passes (delta debugging), as long as operations, legal
-/// operations, kernels, FLOPs and bytes grow in none.
+/// Leaves out halves, quarters, single passes (delta debugging), as long as no figure of the result
+/// grows.
 #[derive(clap::Args)]
 pub struct MinimizeArgs {
     #[command(flatten)]
@@ -150,12 +149,11 @@ pub struct MinimizeArgs {
 }
 
 #[derive(Serialize)]
-struct Minimised {
+struct Minimized {
     given: usize,
     passes: Vec<String>,
-    operations: u64,
-    legal: u64,
-    kernels: u64,
+    /// What comes of it, by name.
+    figures: BTreeMap<&'static str, f64>,
 }
 
 pub fn run_minimize(context: &Context, args: MinimizeArgs) -> Result<ExitCode> {
@@ -166,24 +164,23 @@ pub fn run_minimize(context: &Context, args: MinimizeArgs) -> Result<ExitCode> {
     let short = shorten(&judge, judged, Duration::try_from_secs_f64(args.seconds)?)?;
     drop(progress);
     let name = |pass: &_| judge.world.engine().pass_name(*pass).to_owned();
-    let shown = Minimised {
+    let shown = Minimized {
         given,
         passes: short.plan.passes.iter().map(name).collect(),
-        operations: short.figures.operations,
-        legal: short.figures.legal,
-        kernels: short.figures.kernels,
+        figures: judge.spec().named(&short.figures).collect(),
     };
     if context.json() {
         context.print_json(&shown)?;
     } else {
+        let compared = judge.spec().stages.iter().filter_map(|stage| {
+            let value = short.figures.get(stage.figure)?;
+            Some(format!("{} {}", grouped(value as u64), judge.spec().label(stage.figure)))
+        });
         context.print(&format!(
-            "{} passes that do something, {} of them needed: {} operations, {} before layout \
-             assignment, {} kernels.\n  {}\n",
+            "{} passes that do something, {} of them needed: {}.\n  {}\n",
             shown.given,
             shown.passes.len(),
-            grouped(shown.operations),
-            grouped(shown.legal),
-            grouped(shown.kernels),
+            compared.collect::<Vec<_>>().join("; "),
             or_none(&shown.passes),
         ))?;
     }

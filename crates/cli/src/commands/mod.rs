@@ -17,4 +17,5 @@ pub mod report;
 pub mod run;
 pub mod score;
 pub mod show;
+pub mod teach;
 pub mod train;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use anyhow::{Result, anyhow};
 use xla_gym_data::Benchmarks;
 use xla_gym_engine::default_limits;
-use xla_gym_env::{CacheConfig, Start, World, WorldConfig};
+use xla_gym_env::{CacheConfig, World, WorldConfig};
 use xla_gym_optimize::Watch;
 
 use crate::{context::Context, progress::Progress};
@@ -14,7 +14,7 @@ use crate::{context::Context, progress::Progress};
 pub fn world(
     context: &Context,
     file: &str,
-    start: Start,
+    start: &str,
     cache: Option<PathBuf>,
     progress: &Progress,
 ) -> Result<Arc<World>> {
@@ -25,26 +25,27 @@ pub fn world(
 pub fn world_with(
     context: &Context,
     file: &str,
-    start: Start,
+    start: &str,
     cache: Option<PathBuf>,
     pass_millis: u64,
     progress: &Progress,
 ) -> Result<Arc<World>> {
+    let profile = context.profile(file);
     let config = WorldConfig {
-        engine: context.config_for_one(pass_millis)?,
-        start,
+        engine: context.config_for_one(&*profile, pass_millis)?,
+        profile,
+        start: start.to_owned(),
         passes: Vec::new(),
         cache: CacheConfig { disk: cache, ..CacheConfig::default() },
     };
     progress.doing("reading the program");
-    let found = Benchmarks::find([file])?;
+    let found = Benchmarks::find_files([file], &config.profile.spec().files)?;
     if found.programs.len() != 1 {
         return Err(anyhow!("{file} stands for {} programs; name one", found.programs.len()));
     }
-    let source = found.programs[0].source()?;
     let world = Arc::new(World::with_programs(config, found)?);
     // A program that cannot be read is refused by what it is, before anything is done with it.
-    world.engine().load(&source)?;
+    world.session(0)?;
     Ok(world)
 }
 

@@ -1,6 +1,7 @@
 //! `xla-gym optimize`
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, atomic::AtomicBool},
@@ -12,22 +13,27 @@ use clap::ValueEnum;
 use serde::Serialize;
 use signal_hook::consts::SIGINT;
 use xla_gym_agents::TrainedPolicy;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::default_limits;
-use xla_gym_env::{Start, World};
+use xla_gym_env::World;
 use xla_gym_optimize::{
-    Answer, Figures, Judge, MEMORY_GROWTH, Objective, Remembered, Task, optimize,
-    optimize_with_store, summary,
+    Answer, Judge, MEMORY_GROWTH, Objective, Remembered, Task, optimize, optimize_with_store,
+    summary,
 };
 use xla_gym_oracle::{Options, Report};
+use xla_gym_profile::{Commands, Figures, Spec};
 use xla_gym_recipe::{Paired, Recipe, Store, StoreLimit};
-use xla_gym_score::NORMALISING;
 use xla_gym_search::{Budget, Method, Policy, Predictions};
 
-use super::{one_program, score::describe};
+use super::{
+    apply::{commands, render_commands},
+    one_program,
+    score::describe,
+};
 use crate::{
-    context::{Context, count, grouped, or_none, time, warn},
+    context::{Context, count, or_none, time, warn},
     outfile::{OutFile, writable, write_whole},
-    table::Table,
+    start::StartArg,
 };
 
 /// A pass may take so many milliseconds if nobody says how long everything may take.
@@ -36,14 +42,14 @@ const LONGEST_PASS: u64 = 10_000;
 /// Or so small a part of that.
 const PASSES_AT_LEAST: f64 = 25.0;
 
-/// Find a better pass order than XLA's own.
+/// Find a better pass order than the compiler's own.
 ///
-/// Searches for an order that leaves few operations, sends the best through XLA's real pipeline
-/// without its optional passes, and takes the one that does best there. The answer is verified,
-/// compiled, and run beside the original; where nothing beats XLA's own order, that is the answer.
+/// Searches for an order that leaves little of the program, sends the best through the compiler's real
+/// pipeline in the place of its own passes, and takes the one that does best there. The answer is verified,
+/// compiled, and run beside the original; where nothing beats the compiler's own order, that is the answer.
 /// Ctrl-C ends the search and keeps the best so far.
 ///
-/// Exit code: 0 an answer that was found equal, or XLA's own order; 5 an answer that is not proven,
+/// Exit code: 0 an answer that was found equal, or the compiler's own order; 5 an answer that is not proven,
 /// which is given only with --unproven.
 #[derive(clap::Args)]
 pub struct Args {
@@ -59,27 +65,26 @@ pub struct Args {
     budget: Option<u64>,
 
     /// Seconds for everything together, proof included. With it, results depend on the machine
-    /// [default: none; 120 if time is the objective; 240 for large programs, 480 if XLA's own
-    /// pipeline takes long on them].
+    /// [default: none; 120 if time is the objective; 240 for large programs, 480 if the
+    /// compiler's own pipeline takes long on them].
     #[arg(long, value_name = "SECONDS", value_parser = crate::positive, allow_negative_numbers = true)]
     seconds: Option<f64>,
 
-    /// What is to be made small: operations (at the end of the order), legal (operations before
-    /// layout assignment), kernels, flops, bytes, memory (what the final program needs beside inputs
-    /// and outputs), run-time or compile-time; a weighted sum such as 0.7*kernels+0.3*bytes; or several
-    /// with commas, for a front. Where it is legal or kernels, the other may not grow either.
-    #[arg(long, default_value = "legal")]
-    objective: Objective,
+    /// What is to be made small: run-time, compile-time, or what is counted. Of XLA: operations (at the
+    /// end of the order), legal (operations before layout assignment), kernels, flops, bytes, memory (what
+    /// the final program needs beside inputs and outputs). Or a weighted sum such as
+    /// 0.7*kernels+0.3*bytes; or several with commas, for a front. Where it is legal or kernels, the other
+    /// may not grow either [default: of XLA, legal].
+    #[arg(long)]
+    objective: Option<String>,
 
     /// By which factor the memory that the final program needs may grow, where it is not the
     /// objective.
     #[arg(long, value_name = "FACTOR", default_value_t = MEMORY_GROWTH, value_parser = crate::positive)]
     memory_growth: f64,
 
-    /// Start from a normal form of the program on which passes rarely crash, not from the program as
-    /// emitted.
-    #[arg(long)]
-    normalise: bool,
+    #[command(flatten)]
+    start: StartArg,
 
     /// Seed of the search and of the inputs.
     #[arg(long, default_value_t = 0)]
@@ -97,11 +102,12 @@ pub struct Args {
     #[arg(long)]
     no_coreset: bool,
 
-    /// A trained policy that guides the search: general, gpt2, none, or a file that `train` wrote.
-    #[arg(long, default_value = "general", value_name = "POLICY")]
-    policy: String,
+    /// A trained policy that guides the search: one that comes along for this compiler (of XLA: general,
+    /// gpt2), none, or a file that `train` wrote [default: general, if it is for this compiler].
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
 
-    /// Measure run time and compile time of the result beside XLA's own, for so many seconds.
+    /// Measure run time and compile time of the result beside the compiler's own, for so many seconds.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "10", value_parser = crate::positive)]
     measure: Option<f64>,
 
@@ -148,11 +154,16 @@ enum MethodName {
 }
 
 /// The policy that a name or a file stands for, tied to the program's world.
-fn guide(name: &str, world: &World) -> Result<Option<Arc<dyn Policy>>> {
-    if name == "none" {
-        return Ok(None);
-    }
-    let guide = TrainedPolicy::find(name)?.guide(world);
+fn guide(name: Option<&str>, world: &World) -> Result<Option<Arc<dyn Policy>>> {
+    let name = match name {
+        Some("none") => return Ok(None),
+        Some(name) => name,
+        None => match world.profile().spec().usual_policy {
+            Some(name) => name,
+            None => return Ok(None),
+        },
+    };
+    let guide = TrainedPolicy::find(name, world.profile().spec().engine)?.guide(world)?;
     Ok(Some(Arc::new(guide)))
 }
 
@@ -166,15 +177,15 @@ struct Shown<'a> {
     front: Vec<FrontMember>,
     /// How well the cost of passes was predicted, where the time was limited.
     predictions: Predictions,
-    /// The command for XLA's own tool.
-    hlo_opt: String,
+    /// How the compiler's own tools do the same: what each line does, and the line.
+    commands: Vec<(String, String)>,
 }
 
 #[derive(Serialize)]
 struct FrontMember {
     passes: Vec<String>,
     disabled_passes: Vec<String>,
-    figures: Figures,
+    figures: BTreeMap<&'static str, f64>,
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
@@ -184,17 +195,28 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     signal_hook::flag::register_conditional_default(SIGINT, stop.clone())?;
     signal_hook::flag::register(SIGINT, stop.clone())?;
     let progress = context.progress();
-    let start = if args.normalise { Start::Normalised } else { Start::Emitted };
     let pass_millis = args.seconds.map_or(LONGEST_PASS, |seconds| {
         ((seconds * 1e3 / PASSES_AT_LEAST) as u64).clamp(1000, default_limits().pass_millis)
     });
     let cache = args.cache.clone();
-    let world = one_program::world_with(context, &args.file, start, cache, pass_millis, &progress)?;
-    progress.doing("XLA's own pipeline");
+    let world = one_program::world_with(
+        context,
+        &args.file,
+        args.start.name(),
+        cache,
+        pass_millis,
+        &progress,
+    )?;
+    let spec = world.profile().spec();
+    let objective = match &args.objective {
+        Some(text) => Objective::parse(text, spec)?,
+        None => Objective::usual(spec),
+    };
+    progress.doing("the compiler's own pipeline");
     let judge = Judge::new(&world, 0)?;
     let store = open_store(&args)?;
     let task = Task {
-        objective: args.objective.clone(),
+        objective,
         method: match args.method {
             MethodName::Random => Method::Random,
             MethodName::Greedy => Method::Greedy,
@@ -208,12 +230,12 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         memory_growth: args.memory_growth,
         seed: args.seed,
         coreset: !args.no_coreset,
-        policy: guide(&args.policy, &world)?,
+        policy: guide(args.policy.as_deref(), &world)?,
         trials: args.trials,
         measuring: args.measure.and_then(seconds),
         unproven: args.unproven,
         stop,
-        ..Task::default()
+        ..Task::usual(spec)
     };
     let (answer, remembered) = match &store {
         Some(store) => optimize_with_store(&judge, &task, store, &progress)?,
@@ -250,14 +272,14 @@ fn print(
         let name = |pass: &_| world.engine().pass_name(*pass).to_owned();
         let front = answer.front.iter().map(|proven| FrontMember {
             passes: proven.judged.plan.passes.iter().map(name).collect(),
-            disabled_passes: proven.judged.plan.disabled.clone(),
-            figures: proven.judged.figures,
+            disabled_passes: proven.judged.plan.finish.disabled.clone(),
+            figures: judge.spec().named(&proven.judged.figures).collect(),
         });
         let shown = Shown {
             recipe: &answer.recipe,
             front: front.collect(),
             predictions: judge.costs.predictions(),
-            hlo_opt: answer.recipe.hlo_opt_line(NORMALISING).line,
+            commands: commands(world, &answer.recipe).lines,
         };
         return context.print_json(&shown);
     }
@@ -288,12 +310,15 @@ fn write_files(context: &Context, args: &Args, judge: &Judge, answer: &Answer) -
         done("Recipe", path, answer.recipe.write(path).map_err(Into::into));
     }
     if let Some(output) = &args.output {
-        let write = || output.write(&judge.session(&answer.plan)?.print(output.form())?);
+        let write = || {
+            output.write(&judge.session(&answer.plan)?.print(output.form(judge.world.engine())?)?)
+        };
         done("Program", output.path(), write());
     }
     if let Some(path) = &args.report {
         let progress = context.progress();
-        let command = format!("xla-gym optimize {} --objective {}", args.file, args.objective);
+        let command =
+            format!("xla-gym optimize {} --objective {}", args.file, answer.recipe.objective);
         let explanation = xla_gym_optimize::explain(judge, answer, command, &progress);
         drop(progress);
         let write = || write_whole(path, explanation?.html().as_bytes());
@@ -327,7 +352,7 @@ fn open_store(args: &Args) -> Result<Option<Store>> {
 
 fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
     let recipe = &answer.recipe;
-    let mut table = Table::new(&[file, ">start", ">default", ">optimised", ">ratio"]);
+    let mut table = Table::new(&[file, ">start", ">default", ">optimized", ">ratio"]);
     let timing = recipe.evidence.timing.as_ref();
     let rows = summary(judge, &answer.figures, &answer.default, timing);
     let undefined = rows.iter().any(|row| row.ratio.is_none());
@@ -342,7 +367,7 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
     }
     let mut out = table.render();
     if undefined {
-        out.push_str("undefined: XLA's own passes remove nothing here.\n");
+        out.push_str("undefined: the compiler's own passes remove nothing here.\n");
     }
     let search = &recipe.evidence.search;
     let why = match search.stopped.as_str() {
@@ -351,23 +376,26 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         _ => "",
     };
     out.push_str(&format!(
-        "\nSearched {} passes, {} runs of the whole pipeline, in {}{why}; XLA's own pipeline took {}.\n",
+        "\nSearched {} passes, {} runs of the whole pipeline, in {}{why}; the compiler's own pipeline took {}.\n",
         grouped(search.passes),
         grouped(search.pipelines),
         time(Duration::from_secs_f64(search.seconds)),
         time(judge.default.time),
     ));
-    if let (Some(now), Some(before)) = (answer.figures.memory, answer.default.memory)
+    let spec = judge.spec();
+    if let Some(memory) = spec.memory
+        && let (Some(now), Some(before)) = (answer.figures.get(memory), answer.default.get(memory))
         && now > before
     {
+        let (what, own) = (spec.figure_name(memory), spec.words.baseline_short);
         out.push_str(&format!(
-            "Memory: the final program needs {} bytes more than XLA's own.\n",
+            "The final program needs {} more {what} than {own}.\n",
             count(now - before)
         ));
     }
     if let Some(timing) = &recipe.evidence.timing {
-        out.push_str(&format!("Run time: {}\n", sentence(&timing.run)));
-        out.push_str(&format!("Compile time: {}\n", sentence(&timing.compile)));
+        out.push_str(&format!("Run time: {}\n", sentence(spec, &timing.run)));
+        out.push_str(&format!("Compile time: {}\n", sentence(spec, &timing.compile)));
     }
     if let Some(reason) = &answer.not_measured {
         out.push_str(&format!("Times were not measured: {reason}\n"));
@@ -379,45 +407,64 @@ fn render(file: &str, judge: &Judge, answer: &Answer) -> String {
         out.push_str(&format!("… and {} more\n", recipe.evidence.dropped.len() - 5));
     }
     if !answer.front.is_empty() {
-        out.push_str(&front(answer));
+        out.push_str(&front(spec, answer));
     }
     match &recipe.evidence.outputs {
         None => {
-            out.push_str("Nothing beats XLA's own order here: keep it.\n");
-            let guarded = ["legal", "kernels"].contains(&&*recipe.objective);
+            out.push_str(&format!("Nothing beats {} here: keep it.\n", spec.words.baseline));
+            let objective = spec.figure(&recipe.objective);
+            let guarded = objective.is_some_and(|figure| spec.guarded.contains(&figure));
             if let Some(figures) = answer.nearest.as_ref().filter(|_| guarded) {
-                out.push_str(&format!(
-                    "The fewest operations found: {}, which become {} before layout assignment \
-                     and {} kernels (XLA's own: {} and {}; neither may grow).\n",
-                    grouped(figures.operations),
-                    grouped(figures.legal),
-                    grouped(figures.kernels),
-                    grouped(answer.default.legal),
-                    grouped(answer.default.kernels),
-                ));
+                out.push_str(&nearest(judge, answer, figures));
             }
         }
         Some(report) => {
-            out.push_str(&format!("XLA's verifier accepts it. Outputs: {}\n", describe(report)));
+            let title = spec.words.title;
+            out.push_str(&format!(
+                "The verifier of {title} accepts it. Outputs: {}\n",
+                describe(report)
+            ));
             if !report.is_equal() {
                 out.push_str("NOT PROVEN: nobody knows whether it computes the same.\n");
             }
-            let normal = if recipe.start == Start::Normalised { ", after normalising" } else { "" };
-            out.push_str(&format!("\nPasses{normal}:\n  {}\n", or_none(&recipe.passes)));
-            if recipe.disabled_passes.is_empty() {
-                out.push_str("before XLA's untouched pipeline.\n");
-            } else {
+            let first = spec.start(&recipe.start) == Some(0);
+            let from = if first { String::new() } else { format!(", from {}", recipe.start) };
+            out.push_str(&format!("\nPasses{from}:\n  {}\n", or_none(&recipe.passes)));
+            if answer.plan.finish == spec.usual {
+                out.push_str(&format!("before {}, untouched.\n", spec.words.pipeline));
+            } else if !recipe.disabled_passes.is_empty() {
                 let names = recipe.disabled_passes.join(",");
-                out.push_str(&format!("with --xla_disable_hlo_passes=\n  {names}\n"));
+                out.push_str(&format!("and left out of {}:\n  {names}\n", spec.words.pipeline));
             }
-            let hlo_opt = recipe.hlo_opt_line(NORMALISING);
-            out.push_str(&format!("\nThe same with XLA's own tool:\n  {}\n", hlo_opt.line));
+            let Commands { lines, approximated } = commands(&judge.world, recipe);
+            out.push('\n');
+            out.push_str(&render_commands(&lines, &approximated));
         }
     }
     out
 }
 
-fn front(answer: &Answer) -> String {
+/// What the best by the primary figure comes to, where that was not good enough.
+fn nearest(judge: &Judge, answer: &Answer, figures: &Figures) -> String {
+    let spec = judge.spec();
+    let value = |figures: &Figures, figure| grouped(figures.get(figure).unwrap_or(0.0) as u64);
+    let compared: Vec<String> = spec
+        .guarded
+        .iter()
+        .map(|figure| {
+            let (now, own) = (value(figures, *figure), value(&answer.default, *figure));
+            format!("{now} {} ({} {own})", spec.label(*figure), spec.words.baseline_short)
+        })
+        .collect();
+    format!(
+        "The best order found leaves {} {}, which come to {}; none of these may grow.\n",
+        grouped(figures.primary() as u64),
+        judge.world.engine().hello().primary(),
+        compared.join(" and "),
+    )
+}
+
+fn front(spec: &Spec, answer: &Answer) -> String {
     let figures: Vec<&str> = answer.recipe.objective.split(',').collect();
     let mut header: Vec<String> = vec!["front".to_owned()];
     header.extend(figures.iter().map(|name| format!(">{name}")));
@@ -425,28 +472,32 @@ fn front(answer: &Answer) -> String {
     let mut table = Table::new(&header);
     let mut row = |label: String, values: &Figures| {
         let value = |name: &&str| {
-            let figure = name.parse().ok().and_then(|figure| values.get(figure));
+            let figure = spec.figure(name).and_then(|figure| values.get(figure));
             figure.map_or_else(String::new, |value| count(value.round()))
         };
         table.row(std::iter::once(label).chain(figures.iter().map(value)));
     };
-    row("XLA's own".to_owned(), &answer.default);
+    row(spec.words.baseline_short.to_owned(), &answer.default);
     for proven in &answer.front {
         let plan = &proven.judged.plan;
         let chosen = if *plan == answer.plan { ", chosen" } else { "" };
-        let label =
-            format!("{} passes, {} left out{chosen}", plan.passes.len(), plan.disabled.len());
+        let label = format!(
+            "{} passes, {} left out{chosen}",
+            plan.passes.len(),
+            plan.finish.disabled.len()
+        );
         row(label, &proven.judged.figures);
     }
     format!("\n{}\n", table.render())
 }
 
-fn sentence(paired: &Paired) -> String {
+fn sentence(spec: &Spec, paired: &Paired) -> String {
+    let own = spec.words.baseline_short;
     let of = |nanos: f64| time(Duration::from_nanos(nanos.max(0.0) as u64));
     let controls: Vec<String> =
         paired.controls.iter().map(|control| format!("{:.3}", control.speedup)).collect();
     format!(
-        "{} instead of {}, {:.3}× as fast (95% interval {:.3} to {:.3}; XLA's own beside itself {}){}",
+        "{} instead of {}, {:.3}× as fast (95% interval {:.3} to {:.3}; {own} beside itself {}){}",
         of(paired.result.median),
         of(paired.default.median),
         paired.speedup,

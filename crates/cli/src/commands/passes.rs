@@ -1,14 +1,12 @@
 //! `xla-gym passes`
 
-use std::{collections::BTreeSet, process::ExitCode};
+use std::{collections::BTreeSet, path::Path, process::ExitCode};
 
 use anyhow::Result;
+use xla_gym_common::Table;
 use xla_gym_engine::protocol::Pass;
 
-use crate::{
-    context::{Context, warn},
-    table::Table,
-};
+use crate::context::{Context, warn};
 
 /// List the passes.
 #[derive(clap::Args)]
@@ -22,7 +20,7 @@ pub struct Args {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let engine = context.engine(Path::new(""))?;
     let kinds: BTreeSet<&str> = engine.hello().passes.iter().map(|pass| &*pass.kind).collect();
     if let Some(kind) = &args.kind
         && !kinds.contains(&**kind)
@@ -43,11 +41,10 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let mut table = Table::new(&["pass", "kind", "what it does"]);
     for pass in &passes {
         let mut description = pass.description.clone();
-        if pass.after_layout {
-            description.push_str(" [only after layout assignment]");
-        }
         if pass.lossy {
             description.push_str(" [may change results]");
+        } else if !pass.is_default_action {
+            description.push_str(" [only if named]");
         }
         table.row([pass.name.clone(), pass.kind.clone(), description]);
     }

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use xla_gym_common::Table;
 use xla_gym_engine::Quarantine;
 
-use crate::{context::Context, table::Table};
+use crate::context::Context;
 
 /// Show the failures of passes that are remembered.
 ///

@@ -1,22 +1,18 @@
 //! `xla-gym recipes`
 
 use std::{
-    fs::File,
-    io::{self, BufRead, BufReader},
+    io::{self, BufRead},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Subcommand;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::protocol::Fingerprint;
 use xla_gym_recipe::{Store, StoreLimit};
 
-use crate::{
-    context::{Context, grouped, warn},
-    outfile::write_whole,
-    table::Table,
-};
+use crate::context::{Context, warn};
 
 /// The best recipes that are known.
 ///
@@ -68,7 +64,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
             if file == Path::new("-") {
                 context.print(&String::from_utf8_lossy(&bytes))?;
             } else {
-                write_whole(&file, &bytes)?;
+                xla_gym_rows::write_text(&file, &String::from_utf8_lossy(&bytes))?;
                 context.print(&format!("{} recipes written\n", grouped(count as u64)))?;
             }
         }
@@ -76,9 +72,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
             let reader: Box<dyn BufRead> = if file == Path::new("-") {
                 Box::new(io::stdin().lock())
             } else {
-                let opened = File::open(&file)
-                    .with_context(|| format!("{} cannot be read", file.display()))?;
-                Box::new(BufReader::new(opened))
+                xla_gym_rows::reader(&file)?
             };
             let imported = store.import(reader)?;
             for (line, reason) in &imported.refused {

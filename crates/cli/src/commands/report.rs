@@ -3,9 +3,11 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
+use xla_gym_contest::{Records, header};
 use xla_gym_report::results::{Progress, results_page};
+use xla_gym_rows as rows;
 
-use super::eval::read_outcomes;
+use super::eval::add_records;
 use crate::{context::Context, outfile::write_whole};
 
 /// Turn outcomes of `eval` and logs of `train` into a page with figures.
@@ -13,7 +15,7 @@ use crate::{context::Context, outfile::write_whole};
 /// Writes index.html, which opens offline, each figure as SVG, and the numbers as CSV.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Outcomes, as `xla-gym eval -o` writes them.
+    /// Outcomes, as `xla-gym eval -o` writes them; also compressed (.jsonl.zst).
     outcomes: Vec<PathBuf>,
 
     /// Logs of training runs (progress.jsonl), or the folders of runs. Can be given several times.
@@ -30,22 +32,18 @@ pub struct Args {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let mut outcomes = Vec::new();
+    let mut records = Records::default();
     for path in &args.outcomes {
-        outcomes.extend(read_outcomes(path)?);
+        add_records(context, &mut records, path)?;
     }
+    // Without outcomes there are at most the ratios of training runs.
+    let header = records.header.unwrap_or_else(|| header(context.usual_profile().spec()));
     let mut progress: Vec<Progress> = Vec::new();
     for path in &args.runs {
         let path = if path.is_dir() { path.join("progress.jsonl") } else { path.clone() };
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("{} cannot be read", path.display()))?;
-        for (number, line) in text.lines().enumerate() {
-            let parsed = serde_json::from_str(line);
-            progress
-                .push(parsed.with_context(|| format!("{}, line {}", path.display(), number + 1))?);
-        }
+        progress.extend(rows::read::<Progress>(&path)?);
     }
-    let page = results_page(&outcomes, &progress, &args.title);
+    let page = results_page(&header, &records.outcomes, &progress, &args.title);
     std::fs::create_dir_all(&args.output)
         .with_context(|| format!("{} cannot be made", args.output.display()))?;
     write_whole(&args.output.join("index.html"), page.html.as_bytes())?;

@@ -4,16 +4,18 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::{
-    EngineError, Session,
-    protocol::{Cost, Counts, Observation, Observe},
+    EngineError,
+    protocol::{Hello, Observation, Observe},
 };
-use xla_gym_score::{Start, start_session};
+use xla_gym_profile::start_session;
 
 use crate::{
-    context::{Context, count, grouped, parse_passes, time},
+    context::{Context, count, parse_passes, time},
+    named::{self, Named},
     outfile::OutFile,
-    table::Table,
+    start::StartArg,
 };
 
 /// Run passes on a program, one row each.
@@ -29,11 +31,11 @@ pub struct Args {
     #[arg(long, short)]
     passes: String,
 
-    /// Write the result: .hlo, .pb, .mlir or .mlirbc, and .gz or .zst behind it.
+    /// Write the result: .hlo, .pb, .mlir or .mlirbc for XLA, and .gz or .zst behind it.
     #[arg(long, short, value_name = "OUT", value_parser = OutFile::parser())]
     output: Option<OutFile>,
 
-    /// Have XLA's verifier look at the program after each pass.
+    /// Have the compiler's verifier look at the program after each pass.
     #[arg(long)]
     verify: bool,
 
@@ -41,9 +43,8 @@ pub struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// Bring the program into the normal form on which passes rarely crash, first.
-    #[arg(long)]
-    normalise: bool,
+    #[command(flatten)]
+    start: StartArg,
 }
 
 #[derive(Serialize)]
@@ -53,8 +54,8 @@ struct Row {
     changed: Option<bool>,
     error: Option<String>,
     error_kind: Option<&'static str>,
-    counts: Option<Counts>,
-    cost: Option<Cost>,
+    counts: Option<Named<u64>>,
+    cost: Option<Named<f64>>,
     /// Why the verifier refuses the state, if asked and if it does.
     invalid: Option<String>,
     nanos: u64,
@@ -70,11 +71,14 @@ struct Ran {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let engine = context.engine(&args.file)?;
+    let hello = engine.hello();
+    let profile = context.profile(&args.file.to_string_lossy());
+    let first = args.start.position(profile.spec())?;
     let passes = parse_passes(&engine, &args.passes)?;
     let mut session = context.load(&engine, &args.file)?;
-    if args.normalise {
-        session = start_session(&mut session, Start::Normalised)?;
+    if first > 0 {
+        session = start_session(&*profile, &mut session, first)?;
     }
 
     let mut observe = Observe::COUNTS | Observe::COST;
@@ -84,7 +88,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     let start = session.observe(observe)?;
     let mut ran = Ran {
         file: session.source().name.to_string(),
-        start: row("(start)", None, 0, start),
+        start: row(hello, "(start)", None, 0, start),
         rows: Vec::new(),
         failed: 0,
         invalid: false,
@@ -97,11 +101,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         match session.apply(pass, observe) {
             Ok(applied) => {
                 let observation = applied.observation;
-                ran.rows.push(row(name, Some(applied.changed), applied.nanos, observation));
+                ran.rows.push(row(hello, name, Some(applied.changed), applied.nanos, observation));
             }
             Err(EngineError::Pass(error)) => {
                 ran.failed += 1;
-                let mut failed = row(name, None, 0, session.observe(observe)?);
+                let mut failed = row(hello, name, None, 0, session.observe(observe)?);
                 failed.error = Some(error.failure.to_string());
                 failed.error_kind = Some(error.failure.kind());
                 ran.rows.push(failed);
@@ -117,7 +121,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     ran.invalid = ran.rows.last().is_some_and(|row| row.invalid.is_some());
 
     if let Some(output) = &args.output {
-        output.write(&write_out(&mut session, output)?)?;
+        output.write(&session.print(output.form(&engine)?)?)?;
     }
     if context.json() {
         context.print_json(&ran)?;
@@ -127,26 +131,29 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     Ok(if ran.failed > 0 || ran.invalid { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn write_out(session: &mut Session, output: &OutFile) -> Result<Vec<u8>> {
-    Ok(session.print(output.form())?)
-}
-
-fn row(pass: &str, changed: Option<bool>, nanos: u64, seen: Observation) -> Row {
+fn row(hello: &Hello, pass: &str, changed: Option<bool>, nanos: u64, seen: Observation) -> Row {
     Row {
         pass: pass.to_owned(),
         changed,
         error: None,
         error_kind: None,
-        counts: seen.counts,
-        cost: seen.cost.and_then(Result::ok),
+        counts: seen.counts.map(|seen| named::counts(hello, &seen)),
+        cost: seen.cost.and_then(Result::ok).map(|cost| named::costs(hello, &cost)),
         invalid: seen.verdict.and_then(Result::err),
         nanos,
     }
 }
 
 fn render(ran: &Ran, verified: bool) -> String {
-    let mut table =
-        Table::new(&["pass", "changed", ">operations", ">instructions", ">FLOPs", ">time", ""]);
+    // The two counts that come first, and the first of the estimates.
+    let counts: Vec<&str> = ran.start.counts.iter().flat_map(Named::names).take(2).collect();
+    let costs = ran.start.cost.iter().flat_map(Named::names).take(1);
+    let shown: Vec<String> =
+        counts.iter().copied().chain(costs).map(|name| format!(">{name}")).collect();
+    let mut header = vec!["pass", "changed"];
+    header.extend(shown.iter().map(String::as_str));
+    header.extend([">time", ""]);
+    let mut table = Table::new(&header);
     for row in std::iter::once(&ran.start).chain(&ran.rows) {
         let changed = match (row.changed, row.error_kind) {
             (_, Some(kind)) => kind,
@@ -160,15 +167,20 @@ fn render(ran: &Ran, verified: bool) -> String {
             (None, None) if verified => "valid".to_owned(),
             (None, None) => String::new(),
         };
-        table.row([
-            row.pass.clone(),
-            changed.to_owned(),
-            row.counts.map_or_else(String::new, |counts| grouped(counts.operations)),
-            row.counts.map_or_else(String::new, |counts| grouped(counts.instructions)),
-            row.cost.map_or_else(String::new, |cost| count(cost.flops)),
-            if row.nanos > 0 { time(Duration::from_nanos(row.nanos)) } else { String::new() },
-            remark,
-        ]);
+        let mut cells = vec![row.pass.clone(), changed.to_owned()];
+        let values = row.counts.iter().flat_map(Named::iter).take(2);
+        cells.extend(values.map(|(_, value)| grouped(value)));
+        let cost = row.cost.as_ref().and_then(Named::primary);
+        if shown.len() > counts.len() {
+            cells.push(cost.map_or_else(String::new, count));
+        }
+        cells.push(if row.nanos > 0 {
+            time(Duration::from_nanos(row.nanos))
+        } else {
+            String::new()
+        });
+        cells.push(remark);
+        table.row(cells);
     }
     table.render()
 }

@@ -4,22 +4,23 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use serde::Serialize;
+use xla_gym_common::{Table, grouped};
 use xla_gym_engine::protocol::{Fingerprint, Observe};
 use xla_gym_oracle::{FACTOR, Options, Precision, Report, Verdict};
-use xla_gym_score::{OPTIONAL, Ratio, Score, Start, optional, reference, score};
+use xla_gym_profile::{Comparison, Score, Spec, reference, score};
 
 use crate::{
-    context::{Context, grouped, parse_passes, time},
+    context::{Context, parse_passes, time},
     outfile::OutFile,
-    table::Table,
+    start::StartArg,
 };
 
-/// Compare a pass order with XLA's own.
+/// Compare a pass order with the compiler's own.
 ///
-/// Order ratio: reduction of operations by the given passes over that by XLA's own optimisation
-/// passes from the same start. Legal ratio: the same just before layout assignment, where the
-/// program is legal for the CPU. Kernels: operations at the very end. The result is verified,
-/// compiled and run beside the original.
+/// For XLA: order, the reduction of operations by the given passes over that by XLA's own optimization
+/// passes from the same start; legal, the same just before layout assignment, where the program is legal
+/// for the CPU; kernels, operations at the very end. The result is verified, compiled and run beside the
+/// original.
 #[derive(clap::Args)]
 pub struct Args {
     /// The program.
@@ -29,9 +30,8 @@ pub struct Args {
     #[arg(long, short)]
     passes: String,
 
-    /// Start from the normal form on which passes rarely crash.
-    #[arg(long)]
-    normalise: bool,
+    #[command(flatten)]
+    start: StartArg,
 
     /// Do not compile and run the result.
     #[arg(long)]
@@ -55,10 +55,8 @@ struct Shown {
     file: String,
     #[serde(flatten)]
     score: Score,
-    order_ratio: Option<f64>,
-    legal_ratio: Option<f64>,
     default_time: Duration,
-    replaced_passes: &'static [&'static str],
+    replaced_passes: Vec<String>,
     fingerprint: Option<Fingerprint>,
     /// Why the verifier refuses the result, if it does.
     invalid: Option<String>,
@@ -68,36 +66,36 @@ struct Shown {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let engine = context.engine(&args.file)?;
+    let profile = context.profile(&args.file.to_string_lossy());
+    let spec = profile.spec();
+    let start = args.start.position(spec)?;
     let passes = parse_passes(&engine, &args.passes)?;
     let mut session = context.load(&engine, &args.file)?;
     let progress = context.progress();
-    let start = if args.normalise { Start::Normalised } else { Start::Emitted };
-    let (score, default, mut result) =
-        score(&mut session, &passes, start, |stage| progress.doing(stage))?;
+    let (score, mut result) =
+        score(&*profile, &mut session, &passes, start, |stage| progress.doing(stage))?;
     let seen = result.observe(Observe::VERDICT | Observe::FINGERPRINT)?;
 
     let (mut outputs_prefix, mut outputs_replace) = (None, None);
     if !args.no_check {
         progress.doing("running the original");
         let options = Options { trials: args.trials, seed: args.seed, ..Options::default() };
-        let reference = reference(&mut session, options)?;
+        let reference = reference(&*profile, &mut session, options)?;
         progress.doing("running the result through the untouched pipeline");
-        outputs_prefix = Some(reference.compare(&mut result, &[])?);
-        progress.doing("running the result without the pipeline's optional passes");
-        outputs_replace = Some(reference.compare(&mut result, &optional())?);
+        outputs_prefix = Some(reference.compare(&mut result, &spec.usual)?);
+        progress.doing("running the result in the place of the compiler's own passes");
+        outputs_replace = Some(reference.compare(&mut result, &spec.instead)?);
     }
     drop(progress);
     if let Some(output) = &args.output {
-        output.write(&result.print(output.form())?)?;
+        output.write(&result.print(output.form(&engine)?)?)?;
     }
     let shown = Shown {
         file: session.source().name.to_string(),
-        order_ratio: score.order.value(),
-        legal_ratio: score.legal.value(),
+        default_time: score.default.time,
         score,
-        default_time: default.time,
-        replaced_passes: OPTIONAL,
+        replaced_passes: spec.instead.disabled.clone(),
         fingerprint: seen.fingerprint,
         invalid: seen.verdict.and_then(Result::err),
         outputs_prefix,
@@ -106,7 +104,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     if context.json() {
         context.print_json(&shown)?;
     } else {
-        context.print(&render(&shown))?;
+        context.print(&render(spec, &shown))?;
     }
     let bad = |report: &Option<Report>| report.as_ref().is_some_and(Report::is_different);
     Ok(match shown.invalid.is_some() || bad(&shown.outputs_prefix) || bad(&shown.outputs_replace) {
@@ -115,45 +113,43 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
     })
 }
 
-fn render(shown: &Shown) -> String {
+fn render(spec: &Spec, shown: &Shown) -> String {
     let score = &shown.score;
     let mut table = Table::new(&[&shown.file, ">start", ">default", ">these passes", ">ratio"]);
-    let mut row = |name: &str, ratio: Ratio| {
-        table.row([
-            name.to_owned(),
-            grouped(ratio.initial),
-            grouped(ratio.default),
-            grouped(ratio.result),
-            ratio.value().map_or_else(|| "undefined".to_owned(), |value| format!("{value:.3}")),
-        ]);
-    };
-    row("operations: order", score.order);
-    row("operations: legal, before layout", score.legal);
-    let kernels = score.kernels;
-    let mut kernel_row = |name: &str, result: u64| {
-        table.row([
-            name.to_owned(),
-            String::new(),
-            grouped(kernels.default),
-            grouped(result),
-            format!("{:.3}", kernels.default as f64 / result.max(1) as f64),
-        ]);
-    };
-    kernel_row("kernels: before the default", kernels.prefix);
-    kernel_row("kernels: instead of its optional part", kernels.replace);
-
+    for (stage, score) in spec.stages.iter().zip(&score.stages) {
+        let mut row = |how: &str, result: u64, value: Option<f64>| {
+            // Where something is left over something, what was there at first says nothing.
+            let initial = match stage.comparison {
+                Comparison::Reduction => grouped(score.ratio.initial),
+                Comparison::Quotient => String::new(),
+            };
+            table.row([
+                format!("{}{how}", spec.label(stage.figure)),
+                initial,
+                grouped(score.ratio.default),
+                grouped(result),
+                value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.3}")),
+            ]);
+        };
+        row("", score.ratio.result, score.value);
+        if let (Some(result), Comparison::Quotient) = (score.before, stage.comparison) {
+            let value = score.ratio.default as f64 / result.max(1) as f64;
+            row(", before the compiler's own", result, Some(value));
+        }
+    }
     let mut out = table.render();
-    out.push_str(&format!("\nXLA's own pipeline took {}.\n", time(shown.default_time)));
+    let title = spec.words.title;
+    out.push_str(&format!("\nThe pipeline of {title} took {}.\n", time(shown.default_time)));
     for (pass, why) in &score.skipped {
         out.push_str(&format!("The pass {pass} {why}; it was left out.\n"));
     }
     out.push_str(&match &shown.invalid {
-        Some(reason) => format!("XLA's verifier REFUSES the result: {reason}\n"),
-        None => "XLA's verifier accepts the result.\n".to_owned(),
+        Some(reason) => format!("The verifier of {title} REFUSES the result: {reason}\n"),
+        None => format!("The verifier of {title} accepts the result.\n"),
     });
     for (report, how) in [
-        (&shown.outputs_prefix, "before the default"),
-        (&shown.outputs_replace, "instead of its optional part"),
+        (&shown.outputs_prefix, "before the compiler's own passes"),
+        (&shown.outputs_replace, "in their place"),
     ] {
         if let Some(report) = report {
             out.push_str(&format!("Outputs, {how}: {}\n", describe(report)));
@@ -223,7 +219,7 @@ fn basis(report: &Report) -> String {
     }
     if report.interpreted > 0 {
         text.push_str(&format!(
-            "\n  XLA's interpreter agrees on {} of the sets of inputs",
+            "\n  the interpreter agrees on {} of the sets of inputs",
             report.interpreted
         ));
     }

@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Duratio
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
-use xla_gym_engine::protocol::{Cost, Counts, Fingerprint, MemoryEstimate, Observe};
+use xla_gym_common::{Table, grouped};
+use xla_gym_engine::protocol::{Fingerprint, Finish, MemoryEstimate, Observe};
 
 use crate::{
-    context::{Context, count, grouped, time},
-    table::Table,
+    context::{Context, count, time},
+    named::{Named, costs, counts},
 };
 
 /// Show the size, cost and opcodes of a program.
@@ -26,8 +27,8 @@ pub struct Args {
 struct Shown {
     file: String,
     fingerprint: Option<Fingerprint>,
-    counts: Option<Counts>,
-    cost: Option<Cost>,
+    counts: Option<Named<u64>>,
+    cost: Option<Named<f64>>,
     cost_error: Option<String>,
     opcodes: BTreeMap<String, u32>,
     memory: Option<MemoryEstimate>,
@@ -35,26 +36,31 @@ struct Shown {
 }
 
 pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let engine = context.engine(&args.file)?;
     let mut session = context.load(&engine, &args.file)?;
     let seen = session
         .observe(Observe::COUNTS | Observe::COST | Observe::OPCODES | Observe::FINGERPRINT)?;
     let compiled = if args.memory {
         let progress = context.progress();
         progress.doing("compiling");
-        Some(session.scratch()?.compile(&[]).with_context(|| session.source().name.to_string())?)
+        Some(
+            session
+                .scratch()?
+                .compile(&Finish::default())
+                .with_context(|| session.source().name.to_string())?,
+        )
     } else {
         None
     };
     let (cost, cost_error) = match seen.cost {
-        Some(Ok(cost)) => (Some(cost), None),
+        Some(Ok(cost)) => (Some(costs(engine.hello(), &cost)), None),
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
     let shown = Shown {
         file: session.source().name.to_string(),
         fingerprint: seen.fingerprint,
-        counts: seen.counts,
+        counts: seen.counts.map(|seen| counts(engine.hello(), &seen)),
         cost,
         cost_error,
         opcodes: engine.name_opcodes(seen.opcodes.unwrap_or_default()).collect(),
@@ -72,16 +78,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 fn render(shown: &Shown) -> String {
     let mut table = Table::new(&[&shown.file, ">"]);
     let mut line = |name: &str, value: String| table.row([name.to_owned(), value]);
-    if let Some(counts) = shown.counts {
-        line("operations", grouped(counts.operations));
-        line("with calls inlined", grouped(counts.inlined));
-        line("instructions", grouped(counts.instructions));
-        line("computations", grouped(counts.computations));
+    for (name, value) in shown.counts.iter().flat_map(Named::iter) {
+        line(name, grouped(value));
     }
-    if let Some(cost) = shown.cost {
-        line("FLOPs", count(cost.flops));
-        line("transcendentals", count(cost.transcendentals));
-        line("bytes accessed", count(cost.bytes_accessed));
+    for (name, value) in shown.cost.iter().flat_map(Named::iter) {
+        line(name, count(value));
     }
     if let Some(error) = &shown.cost_error {
         line("cost", format!("not known: {error}"));
@@ -100,7 +101,7 @@ fn render(shown: &Shown) -> String {
     opcodes.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
     let mut by_opcode = Table::new(&["opcode", ">instructions"]);
     for (name, count) in opcodes {
-        by_opcode.row([name.clone(), grouped((*count).into())]);
+        by_opcode.row([name.clone(), grouped(*count)]);
     }
     format!("{}\n{}", table.render(), by_opcode.render())
 }

@@ -10,18 +10,18 @@ use std::{
 use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use xla_gym_agents::{Config, Setting, Trained, Watch, train};
+use xla_gym_common::{Table, grouped};
 
 use crate::{
-    context::{Context, grouped, warn},
+    context::{Context, warn},
     progress::Progress,
-    table::Table,
 };
 
 /// Train a policy that orders passes.
 ///
 /// Everything goes into one folder: the configuration, progress.jsonl, event files for TensorBoard,
-/// a checkpoint, and the policies as safetensors (policy.safetensors is the best on programs kept
-/// apart, last.safetensors the last). What a policy makes of those programs is run beside them, and
+/// a checkpoint, and the policies as safetensors (policy.safetensors is the best on held-out
+/// programs, last.safetensors the last). What a policy makes of those programs is run beside them, and
 /// counts only if outputs are equal (validation.check). Called again with the same folder, it goes on where it ended,
 /// however it ended, and comes to the same weights as if it had not been interrupted. Ctrl-C ends it
 /// after the current update.
@@ -69,9 +69,11 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
         signal_hook::flag::register_conditional_default(signal, stop.clone())?;
         signal_hook::flag::register(signal, stop.clone())?;
     }
+    let profile = context.profile_of(&config.benchmarks);
     let setting = Setting {
         folder: &args.output,
-        engine: context.engine_config()?,
+        engine: context.engine_config(&*profile)?,
+        profile,
         command: command_line(),
         commit: option_env!("XLA_GYM_COMMIT"),
         checkpoint_seconds: args.checkpoint_every,
@@ -94,7 +96,7 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 }
 
 /// The command as it was typed, for the model card.
-fn command_line() -> String {
+pub fn command_line() -> String {
     let words = std::env::args()
         .skip(1)
         .map(|word| if word.contains([' ', '[', '"']) { format!("'{word}'") } else { word });
@@ -125,7 +127,7 @@ impl Watch for Watcher {
             self.counting = true;
         }
         self.validation = update.validation.or(self.validation);
-        let validation = self.validation.map_or(String::new(), |v| format!(", kept apart {v:.3}"));
+        let validation = self.validation.map_or(String::new(), |v| format!(", held out {v:.3}"));
         let message = format!(
             "return {:.2}, order ratio {:.3}{validation}",
             update.episode_return, update.ratio
@@ -147,7 +149,7 @@ fn shown(trained: &Trained, args: &Args) -> String {
     table.row(["in the environments".to_owned(), seconds(trained.environment_seconds)]);
     table.row(["in the learner".to_owned(), seconds(trained.learner_seconds)]);
     if let Some(validation) = trained.validation {
-        table.row(["order ratio kept apart".to_owned(), format!("{validation:.3}")]);
+        table.row(["order ratio, held out".to_owned(), format!("{validation:.3}")]);
     }
     table.row(["policy".to_owned(), trained.policy.display().to_string()]);
     let mut text = table.render();

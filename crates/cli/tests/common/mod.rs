@@ -21,6 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// No command may take more memory itself, in KiB, or a machine that others use too would pay for it.
 const LARGEST_KIB: u64 = 4_000_000;
 
+/// What a result is worth at a stage, of `score`, a recipe's evidence and their like.
+pub fn stage<'a>(of: &'a Value, name: &str) -> &'a Value {
+    let found = of["stages"].as_array().into_iter().flatten().find(|stage| stage["stage"] == name);
+    found.unwrap_or_else(|| panic!("there is no stage {name} in {of}"))
+}
+
 /// A folder below the test data of the repository.
 pub fn testdata(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)

@@ -159,7 +159,7 @@ pub fn apply(session: &mut Session, pass: &str) -> bool {
 
 /// Everything a caller can know about a session: two that agree in this are the same.
 pub fn state(session: &mut Session) -> (Vec<PassId>, String, Option<Fingerprint>) {
-    let text = String::from_utf8(session.print(Form::Text).unwrap()).unwrap();
+    let text = String::from_utf8(session.print(Form::TEXT).unwrap()).unwrap();
     let seen = session.observe(Observe::FINGERPRINT).unwrap();
     assert_eq!(session.fingerprint().ok(), seen.fingerprint, "what it remembers and what it is");
     (session.steps().to_vec(), text, seen.fingerprint)

@@ -10,6 +10,7 @@ mod interprocedural;
 mod loops;
 mod lowering;
 mod marks;
+mod pipelines;
 mod scalar;
 mod sets;
 
@@ -40,6 +41,8 @@ pub enum Kind {
     Annotation,
     /// Several passes in one.
     Composite,
+    /// One of LLVM's own pipelines, whole.
+    Pipeline,
 }
 
 impl Kind {
@@ -56,6 +59,7 @@ impl Kind {
             Kind::Instrumentation => "instrumentation",
             Kind::Annotation => "annotation",
             Kind::Composite => "composite",
+            Kind::Pipeline => "pipeline",
         }
     }
 }
@@ -176,19 +180,22 @@ impl Pass {
         marks::UNFIT.iter().find(|(unfit, _)| *unfit == name).map(|(_, reason)| *reason)
     }
 
-    /// Whether agents and searches may use it unless told otherwise.
+    /// Whether agents and searches may use it unless told otherwise. LLVM's own pipelines are what
+    /// others are compared with.
     pub fn is_default_action(&self) -> bool {
-        !self.lossy && self.kind != Kind::Instrumentation && self.unfit().is_none()
+        let apart = matches!(self.kind, Kind::Instrumentation | Kind::Pipeline);
+        !self.lossy && !apart && self.unfit().is_none()
     }
 }
 
 static TABLE: LazyLock<Vec<Pass>> = LazyLock::new(|| {
-    let parts: [&[Pass]; 5] = [
+    let parts: [&[Pass]; 6] = [
         scalar::PASSES,
         control_flow::PASSES,
         loops::PASSES,
         interprocedural::PASSES,
         lowering::PASSES,
+        pipelines::PASSES,
     ];
     parts.concat()
 });

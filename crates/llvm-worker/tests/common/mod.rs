@@ -90,21 +90,21 @@ pub fn apply(session: &mut Session, pass: &str) -> bool {
 }
 
 pub fn instructions(session: &mut Session) -> u64 {
-    session.observe(Observe::COUNTS).unwrap().counts.unwrap().instructions
+    session.observe(Observe::COUNTS).unwrap().counts.unwrap().primary()
 }
 
 /// Everything a caller can know about a state.
 pub fn state(session: &mut Session) -> (Vec<u8>, xla_gym_engine::protocol::Observation) {
     let everything = Observe::COUNTS | Observe::OPCODES | Observe::FINGERPRINT | Observe::EXACT;
     let seen = session.observe(everything | Observe::VERDICT).unwrap();
-    (session.print(Form::Text).unwrap(), seen)
+    (session.print(Form::TEXT).unwrap(), seen)
 }
 
 /// What is wrong with what the program prints.
 pub fn misprint(session: &mut Session, program: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let (source, binary) = (folder.path().join("program.bc"), folder.path().join("program"));
-    fs::write(&source, session.print(Form::Binary).unwrap()).unwrap();
+    fs::write(&source, session.print(Form::BINARY).unwrap()).unwrap();
     let built = clang().arg("-O0").arg(&source).arg("-o").arg(&binary).output().unwrap();
     if !built.status.success() {
         let words = String::from_utf8_lossy(&built.stderr).into_owned();

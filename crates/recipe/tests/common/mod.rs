@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use xla_gym_oracle::{Report, Verdict};
+use xla_gym_profile::Ratio;
 use xla_gym_protocol::Fingerprint;
-use xla_gym_recipe::{Evidence, Program, Recipe, SearchRecord, Store, StoreLimit, VERSION};
-use xla_gym_score::{Ratio, Start};
+use xla_gym_recipe::{
+    Evidence, Program, Recipe, SearchRecord, StageEvidence, Store, StoreLimit, VERSION,
+};
 
 pub const ENGINE: &str = "xla 1";
 pub const OBJECTIVE: &str = "kernels";
@@ -24,6 +26,7 @@ pub fn verdict(verdict: Verdict) -> Option<Report> {
 
 pub fn recipe(program: u64, gain: f64, passes: usize) -> Recipe {
     let ratio = Ratio { initial: 100, default: 60, result: 50 };
+    let stage = |name: &str, value| StageEvidence { stage: name.to_owned(), ratio, value };
     Recipe {
         version: VERSION,
         engine: ENGINE.to_owned(),
@@ -32,16 +35,14 @@ pub fn recipe(program: u64, gain: f64, passes: usize) -> Recipe {
             fingerprint: id(program),
             instructions: 100 + program,
         },
-        start: Start::Emitted,
+        start: "emitted".to_owned(),
         passes: (0..passes).map(|number| format!("pass-{number}")).collect(),
+        pipeline: String::new(),
         disabled_passes: vec!["cse".to_owned()],
         objective: OBJECTIVE.to_owned(),
         gain,
         evidence: Evidence {
-            order: ratio,
-            order_ratio: ratio.value(),
-            legal: ratio,
-            legal_ratio: None,
+            stages: vec![stage("order", ratio.value()), stage("legal", None)],
             figures: ["kernels", "flops"]
                 .map(|figure| (figure.to_owned(), (12.0, 12.0 / gain)))
                 .into(),

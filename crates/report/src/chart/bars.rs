@@ -5,7 +5,7 @@
 pub fn bar(value: f64, range: (f64, f64)) -> String {
     let (low, high) = range;
     let width = high - low;
-    if width <= 0.0 {
+    if width <= 0.0 || !value.is_finite() {
         return String::new();
     }
     let place = |value: f64| (value - low) / width * 100.0;

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use xla_gym_common::shortened;
+
 use super::{LARGEST_LETTER, WIDTH, drawing::Drawing, label_at, room_for, series::Look};
-use crate::{axis::Axis, markup::escape, numbers::ratio, text::shortened};
+use crate::{axis::Axis, markup::escape, numbers::ratio};
 
 const ROW: f64 = 28.0;
 
@@ -34,7 +36,7 @@ pub struct DotRow {
     pub title: String,
 }
 
-/// All panels in one chart; nothing if there is no row. The line at 1 stands for XLA's own order.
+/// All panels in one chart; nothing if there is no row. The line at 1 stands for the baseline.
 pub fn dots(panels: &[DotPanel], axis_name: &str, description: &str) -> Option<Drawing> {
     let rows = || panels.iter().flat_map(|panel| &panel.rows);
     rows().next()?;

@@ -1,27 +1,29 @@
-//! Operations over steps: the order, and XLA's own beside it.
+//! The primary metric over steps: the order, and the baseline beside it.
 
 use std::fmt::Write;
 
 use super::{Frame, LARGEST_LETTER, WIDTH, label_at, room_for, svg};
 use crate::{
-    Timeline,
+    Metric, Timeline,
     axis::Axis,
+    explanation::figure,
     markup::escape,
-    numbers::{amount, difference, duration, grouped, signed},
+    metric::{change, known},
+    numbers::{amount, capitalised, duration, grouped},
 };
 
 const HEIGHT: f64 = 380.0;
 
-/// Both timelines in one chart.
-pub fn timeline(order: &Timeline, default: &Timeline) -> String {
-    let lines = [("order", "this order", order), ("default", "XLA's own", default)];
-    let operations = |line: &Timeline| -> Vec<f64> {
-        let steps = line.steps.iter().map(|step| step.figures.operations);
-        std::iter::once(line.start.operations).chain(steps).map(|count| count as f64).collect()
-    };
-    let axis = Axis::around(lines.iter().flat_map(|(_, _, line)| operations(line)), true);
+/// Both timelines in one chart; `own` is what the baseline is called. Steps after which the metric is
+/// not known have no point.
+pub fn timeline(order: &Timeline, default: &Timeline, own: &str) -> String {
+    let lines = [("order", "this order", order), ("default", own, default)];
+    let metric = if order.metrics.is_empty() { default.primary() } else { order.primary() };
+    let values = || lines.iter().flat_map(|(_, _, line)| places(line)).map(|(_, value)| value);
+    let whole = values().all(|value| value.fract() == 0.0);
+    let axis = Axis::around(values(), whole);
     let labels: Vec<String> = axis.marks().into_iter().map(amount).collect();
-    let ends = lines.map(|(_, _, line)| amount(line.end().operations as f64));
+    let ends = lines.map(|(_, _, line)| known(line.end()));
     let widest = |labels: &[String]| labels.iter().map(|label| room_for(label)).fold(0.0, f64::max);
     let frame = Frame {
         left: 16.0 + widest(&labels),
@@ -41,7 +43,7 @@ pub fn timeline(order: &Timeline, default: &Timeline) -> String {
     let middle = (frame.left + frame.right) / 2.0;
     label_at(&mut out, middle, frame.bottom + 36.0, "middle", "below", "step");
 
-    // The order is drawn last, over XLA's own.
+    // The order is drawn last, over the baseline.
     for (class, name, line) in lines.into_iter().rev() {
         draw_line(&mut out, class, line, &columns, &rows, &frame);
         draw_points(&mut out, class, name, line, &columns, &rows);
@@ -49,15 +51,24 @@ pub fn timeline(order: &Timeline, default: &Timeline) -> String {
     draw_ends(&mut out, [order, default], &ends, &rows, &frame);
 
     let description = format!(
-        "Operations over steps. This order ends at {}, XLA's own at {}.",
-        grouped(order.end().operations),
-        grouped(default.end().operations)
+        "{} over steps. This order ends at {}, {own} at {}.",
+        capitalised(&metric.things()),
+        ends[0],
+        ends[1]
     );
-    svg(HEIGHT, &description, &out, &caption(&axis, &columns))
+    svg(HEIGHT, &description, &out, &caption(&metric, &axis, &columns))
 }
 
-fn caption(axis: &Axis, columns: &Columns) -> String {
-    let mut words = String::from("Operations after each step; hollow: the step changed nothing. ");
+/// The steps after which the metric is known, and its values. The start is step 0.
+fn places(line: &Timeline) -> impl Iterator<Item = (usize, f64)> {
+    let steps = line.numbered().map(|(number, _, step)| (number, step.primary()));
+    let all = std::iter::once((0, line.start())).chain(steps);
+    all.filter_map(|(step, value)| Some((step, value?)))
+}
+
+fn caption(metric: &Metric, axis: &Axis, columns: &Columns) -> String {
+    let things = capitalised(&metric.things());
+    let mut words = format!("{things} after each step; hollow: the step changed nothing. ");
     words.push_str(&if axis.low() == 0.0 {
         "The vertical axis begins at 0.".to_owned()
     } else {
@@ -79,15 +90,13 @@ fn draw_line(
     rows: &Axis,
     frame: &Frame,
 ) {
-    let start = (0, line.start.operations);
-    let steps = line.numbered().map(|(number, _, step)| (number, step.figures.operations));
-    let places: Vec<String> = std::iter::once(start)
-        .chain(steps)
-        .map(|(step, count)| format!("{:.1},{:.1}", columns.at(step), rows.at(count as f64)))
+    let places: Vec<String> = places(line)
+        .map(|(step, value)| format!("{:.1},{:.1}", columns.at(step), rows.at(value)))
         .collect();
     let _ = writeln!(out, "<polyline class=\"line {class}\" points=\"{}\"/>", places.join(" "));
     // A thin line leads from the end to its number at the right.
-    let (from, y) = (columns.at(line.steps.len()), rows.at(line.end().operations as f64));
+    let Some(end) = line.end() else { return };
+    let (from, y) = (columns.at(line.steps.len()), rows.at(end));
     let to = frame.right;
     let _ = writeln!(
         out,
@@ -105,30 +114,45 @@ fn draw_points(
 ) {
     // Many points must not become one thick line.
     let radius = if line.steps.len() > 80 { 2.4 } else { 4.0 };
-    let (x, y) = (columns.at(0), rows.at(line.start.operations as f64));
-    let _ = writeln!(
-        out,
-        "<circle class=\"outset {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\">\
-         <title>{name}, start: {} operations</title></circle>",
-        grouped(line.start.operations)
-    );
+    let (things, name) = (line.primary().things(), escape(name));
+    if let Some(start) = line.start() {
+        let (x, y) = (columns.at(0), rows.at(start));
+        let _ = writeln!(
+            out,
+            "<circle class=\"outset {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\">\
+             <title>{name}, start: {} {}</title></circle>",
+            amount(start),
+            escape(&things)
+        );
+    }
     for (number, before, step) in line.numbered() {
-        let figures = &step.figures;
+        let Some(value) = step.primary() else { continue };
         let idle = if step.changed { "" } else { " idle" };
+        let further: String = counted(line)
+            .map(|(index, label)| format!(", {} {label}", known(figure(&step.figures, index))))
+            .collect();
         let _ = writeln!(
             out,
             "<circle class=\"point {class}{idle}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\">\
-             <title>{name}, step {}: {}\n{} operations ({}), {} instructions, {}</title></circle>",
+             <title>{name}, step {}: {}\n{} {} ({}){}, {}</title></circle>",
             columns.at(number),
-            rows.at(figures.operations as f64),
+            rows.at(value),
             grouped(number as u64),
             escape(&step.pass),
-            grouped(figures.operations),
-            signed(difference(figures.operations, before.operations)),
-            grouped(figures.instructions),
+            amount(value),
+            escape(&things),
+            change(Some(value), before),
+            escape(&further),
             duration(step.nanos as f64)
         );
     }
+}
+
+/// What else is counted, beside the primary metric, and how it is called. What has a unit is long,
+/// and stands in the table.
+fn counted(line: &Timeline) -> impl Iterator<Item = (usize, &str)> {
+    let further = line.metrics.iter().enumerate().skip(1);
+    further.filter(|(_, metric)| metric.is_count()).map(|(index, m)| (index, m.label.as_str()))
 }
 
 /// The last numbers at the right edge, pushed apart where they would overlap.
@@ -140,7 +164,15 @@ fn draw_ends(
     frame: &Frame,
 ) {
     let x = frame.right + 6.0;
-    let [mut order, mut default] = lines.map(|line| rows.at(line.end().operations as f64));
+    let ends = lines.map(|line| line.end().map(|end| rows.at(end)));
+    let [Some(mut order), Some(mut default)] = ends else {
+        for ((y, label), class) in ends.into_iter().zip(labels).zip(["order", "default"]) {
+            if let Some(y) = y {
+                label_at(out, x, y, "start", &format!("end-of-line middle {class}"), label);
+            }
+        }
+        return;
+    };
     if labels[0] == labels[1] {
         label_at(out, x, order, "start", "end-of-line middle order", &labels[0]);
         return;

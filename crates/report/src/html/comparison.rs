@@ -1,11 +1,12 @@
-//! Figures and opcodes of the result beside XLA's own.
+//! Figures and opcodes of the result beside the baseline's.
 
 use std::cmp::{Ordering, Reverse};
 
 use crate::{
-    Explanation, OpcodeRow,
+    Baseline, Explanation, OpcodeRow,
     markup::{Cell, details, paragraph, stacking_table, table},
-    numbers::{ABSENT, amount, compare, difference, grouped, percent, signed},
+    metric::change,
+    numbers::{ABSENT, amount, capitalised, compare, grouped, percent, signed},
 };
 
 /// The table of figures.
@@ -36,14 +37,15 @@ pub fn summary(explanation: &Explanation) -> String {
             ]
         })
         .collect();
-    let header = ["figure", "start", "XLA's own", "result", "change", "ratio", "note"];
-    let words = "Less is better, except for the ratio: above 1 is better than XLA's own.";
-    format!("{}{}", stacking_table(&header, &rows), paragraph("caption", words))
+    let own = explanation.baseline.label.as_str();
+    let header = ["figure", "start", own, "result", "change", "ratio", "note"];
+    let words = format!("Less is better, except for the ratio: above 1 is better than {own}.");
+    format!("{}{}", stacking_table(&header, &rows), paragraph("caption", &words))
 }
 
-/// Opcodes whose number differs between XLA's own and the result, the largest difference first.
+/// Opcodes whose number differs between the baseline and the result, the largest difference first.
 /// The others are there for those who ask.
-pub fn opcodes(opcodes: &[OpcodeRow]) -> String {
+pub fn opcodes(opcodes: &[OpcodeRow], baseline: &Baseline) -> String {
     if opcodes.is_empty() {
         return String::new();
     }
@@ -54,22 +56,29 @@ pub fn opcodes(opcodes: &[OpcodeRow]) -> String {
     let with_start = opcodes.iter().any(|row| row.start != 0);
     let mut out = String::new();
     if differing.is_empty() {
-        out.push_str(&paragraph("", "XLA's own order and this one end with the same opcodes."));
+        let own = capitalised(&baseline.order);
+        let words = format!("{own} and this one end with the same opcodes.");
+        out.push_str(&paragraph("", &words));
     } else {
-        out.push_str(&opcode_table(&differing, opcodes, with_start));
+        out.push_str(&opcode_table(&differing, opcodes, with_start, baseline));
     }
     if !alike.is_empty() {
         let words = match alike.len() {
             1 => "1 opcode occurs equally often".to_owned(),
             count => format!("{count} opcodes occur equally often"),
         };
-        out.push_str(&details(&words, &opcode_table(&alike, &[], with_start)));
+        out.push_str(&details(&words, &opcode_table(&alike, &[], with_start, baseline)));
     }
     out
 }
 
 /// `all` are the rows that a total is taken over; none, if there is to be none.
-fn opcode_table(rows: &[&OpcodeRow], all: &[OpcodeRow], with_start: bool) -> String {
+fn opcode_table(
+    rows: &[&OpcodeRow],
+    all: &[OpcodeRow],
+    with_start: bool,
+    baseline: &Baseline,
+) -> String {
     let line = |name: &str, start: u128, default: u128, result: u128| {
         let change = i128::try_from(result).unwrap_or(i128::MAX)
             - i128::try_from(default).unwrap_or(i128::MAX);
@@ -92,11 +101,15 @@ fn opcode_table(rows: &[&OpcodeRow], all: &[OpcodeRow], with_start: bool) -> Str
     }
     let mut header = vec!["opcode"];
     header.extend(with_start.then_some("start"));
-    header.extend(["XLA's own", "result", "difference"]);
+    header.extend([baseline.label.as_str(), "result", "difference"]);
     table(&header, &cells, !all.is_empty())
 }
 
-/// Coloured by whether a step removed operations.
-pub fn change_cell(after: u64, before: u64) -> Cell {
-    Cell::number(signed(difference(after, before))).judged(after.cmp(&before))
+/// Coloured by whether a step left less or more.
+pub fn change_cell(after: Option<f64>, before: Option<f64>) -> Cell {
+    let order = match (after, before) {
+        (Some(after), Some(before)) => after.total_cmp(&before),
+        _ => Ordering::Equal,
+    };
+    Cell::number(change(after, before)).judged(order)
 }

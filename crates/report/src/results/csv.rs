@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Counts3, Outcome, Outputs, Progress,
+    Header, Outcome, Outputs, Progress, Ratio, Stage, StageInfo,
     curves::Curve,
     summary::{Checked, Estimate, SummaryRow},
 };
@@ -72,12 +72,13 @@ pub fn number(value: Option<f64>) -> String {
 }
 
 /// Rows of a summary.
-pub fn summary<'a>(rows: impl IntoIterator<Item = &'a SummaryRow>) -> String {
+pub fn summary<'a>(header: &Header, rows: impl IntoIterator<Item = &'a SummaryRow>) -> String {
+    let names = header.stages.iter().map(|info| &info.name);
     let mut header: Vec<String> =
         ["split", "contestant", "kind", "budget", "graphs", "seeds", "missing"]
             .map(str::to_owned)
             .to_vec();
-    for name in ["order", "end", "legal", "kernels"] {
+    for name in names {
         let parts = ["ratio", "low", "high", "graphs", "undefined", "floored"];
         header.extend(parts.map(|part| format!("{name}_{part}")));
     }
@@ -103,9 +104,8 @@ pub fn summary<'a>(rows: impl IntoIterator<Item = &'a SummaryRow>) -> String {
             [row.budget, row.graphs as u64, row.seeds as u64, row.missing as u64]
                 .map(|count| count.to_string()),
         );
-        for Estimate { mean, graphs, undefined, floored } in
-            [row.order, row.end, row.legal, row.kernels]
-        {
+        for stage in &row.stages {
+            let Estimate { mean, graphs, undefined, floored } = stage.estimate;
             let mean = [mean.map(|m| m.value), mean.map(|m| m.low), mean.map(|m| m.high)];
             cells.extend(mean.map(number));
             cells.extend([graphs, undefined, floored].map(|count| count.to_string()));
@@ -123,46 +123,22 @@ pub fn summary<'a>(rows: impl IntoIterator<Item = &'a SummaryRow>) -> String {
     csv.text()
 }
 
-/// Every outcome.
-pub fn outcomes(outcomes: &[Outcome]) -> String {
-    let mut csv = Csv::new(&[
-        "graph",
-        "splits",
-        "contestant",
-        "kind",
-        "seed",
-        "budget",
-        "charged",
-        "initial",
-        "default",
-        "result",
-        "ratio",
-        "end_initial",
-        "end_default",
-        "end_result",
-        "legal_initial",
-        "legal_default",
-        "legal_result",
-        "kernels",
-        "kernels_default",
-        "seconds",
-        "passes",
-        "outputs",
-        "end_outputs",
-        "legal_outputs",
-        "claimed_result",
-        "claimed_legal",
-        "claimed_kernels",
-        "guilty",
-    ]);
+/// Every outcome. Columns of a further stage begin with its name; those of the primary one do not.
+pub fn outcomes(header: &Header, outcomes: &[Outcome]) -> String {
+    let further = header.further();
+    let mut names = ["graph", "splits", "contestant", "kind", "seed", "budget", "charged"]
+        .map(str::to_owned)
+        .to_vec();
+    names.extend(["initial", "default", "result", "ratio"].map(str::to_owned));
+    names.extend(further.iter().flat_map(columns));
+    names.extend(["seconds", "passes", "outputs"].map(str::to_owned));
+    names.extend(further.iter().map(|info| format!("{}_outputs", info.name)));
+    names.push("claimed_result".to_owned());
+    names.extend(further.iter().map(|info| format!("claimed_{}", info.name)));
+    names.push("guilty".to_owned());
+    let mut csv = Csv::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
     for outcome in outcomes {
-        let three = |counts: Option<Counts3>| match counts {
-            Some(Counts3 { initial, default, result }) => {
-                [initial, default, result].map(|count| count.to_string())
-            }
-            None => [const { String::new() }; 3],
-        };
-        let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
+        let first = header.of(outcome);
         let mut cells = vec![
             outcome.graph.clone(),
             outcome.splits.join(" "),
@@ -172,23 +148,44 @@ pub fn outcomes(outcomes: &[Outcome]) -> String {
             outcome.budget.to_string(),
             outcome.charged.to_string(),
         ];
-        cells.extend(three(Some(outcome.order)));
-        cells.push(number(outcome.order.ratio()));
-        cells.extend(three(outcome.end));
-        cells.extend(three(outcome.legal));
-        cells.extend([count(outcome.kernels), count(outcome.kernels_default)]);
-        cells.extend([number(Some(outcome.seconds)), outcome.passes.join(" ")]);
-        let said = |outputs: &Option<Outputs>| outputs.as_ref().map(Outputs::to_string);
-        let end = said(&outcome.end_outputs).unwrap_or_default();
-        let legal = said(&outcome.legal_outputs).unwrap_or_default();
-        cells.extend([outcome.outputs.to_string(), end, legal]);
-        cells.extend(
-            [outcome.claimed.order, outcome.claimed.legal, outcome.claimed.kernels].map(count),
-        );
+        cells.extend(three(first));
+        cells.push(number(header.ratio(outcome)));
+        for info in further {
+            let [initial, default, result] = three(outcome.stage(&info.name));
+            match info.ratio {
+                Ratio::Removed => cells.extend([initial, default, result]),
+                Ratio::Left => cells.extend([result, default]),
+            }
+        }
+        let passes = first.and_then(|stage| stage.passes.as_ref());
+        cells.push(number(Some(outcome.seconds)));
+        cells.push(passes.map_or(String::new(), |passes| passes.join(" ")));
+        let outputs = |stage: &Stage| stage.outputs.as_ref().map(Outputs::to_string);
+        let of = |info: &StageInfo| outcome.stage(&info.name);
+        // There is no stage before the primary one that it could be the same as.
+        let unchecked = || Outputs::Unchecked.to_string();
+        cells.push(first.map_or(String::new(), |stage| outputs(stage).unwrap_or_else(unchecked)));
+        cells.extend(further.iter().map(|info| of(info).and_then(outputs).unwrap_or_default()));
+        cells.push(number(first.and_then(|stage| stage.claimed)));
+        cells.extend(further.iter().map(|info| number(of(info).and_then(|stage| stage.claimed))));
         cells.push(outcome.guilty.clone().unwrap_or_default());
         csv.row(cells);
     }
     csv.text()
+}
+
+/// The columns of a further stage.
+fn columns(info: &StageInfo) -> Vec<String> {
+    let name = &info.name;
+    match info.ratio {
+        Ratio::Removed => ["initial", "default", "result"].map(|c| format!("{name}_{c}")).to_vec(),
+        Ratio::Left => vec![name.clone(), format!("{name}_default")],
+    }
+}
+
+fn three(stage: Option<&Stage>) -> [String; 3] {
+    let values = stage.map_or([None; 3], |s| [s.initial, Some(s.default), Some(s.result)]);
+    values.map(number)
 }
 
 /// Every update, with a column for every figure that occurs.

@@ -6,23 +6,39 @@ use serde::{Deserialize, Serialize};
 
 use super::Outputs;
 
-/// Operations of a program: as it came, after XLA's own order, and after the order in question.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts3 {
-    /// As it came.
-    pub initial: u64,
-    /// After XLA's own order.
-    pub default: u64,
-    /// After the order in question.
-    pub result: u64,
+/// What was counted at one stage of a program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Its name, by which [`Header`](super::Header) says more of it.
+    pub name: String,
+    /// In the program as it came, where that means anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<f64>,
+    /// By the baseline.
+    pub default: f64,
+    /// By the order in question. As if nothing had been done, if outputs were not found equal.
+    pub result: f64,
+    /// What would have counted, had outputs been found equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<f64>,
+    /// Whether the program of this stage computes what the program as emitted does. Absent where it
+    /// is the one of the stage before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Outputs>,
+    /// The order, if it is another one than that of the stage before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<Vec<String>>,
 }
 
-impl Counts3 {
-    /// What the order removed, beside what XLA's own removes. Above 1 is better. There is none
-    /// where XLA's own removes nothing.
-    pub fn ratio(&self) -> Option<f64> {
-        let Counts3 { initial, default, result } = *self;
-        (initial > default).then(|| (initial as f64 - result as f64) / (initial - default) as f64)
+impl Stage {
+    /// What an order removed, beside what the baseline removes.
+    pub fn new(name: impl Into<String>, initial: f64, default: f64, result: f64) -> Stage {
+        Stage { initial: Some(initial), ..Stage::left(name, default, result) }
+    }
+
+    /// What an order leaves, beside what the baseline leaves.
+    pub fn left(name: impl Into<String>, default: f64, result: f64) -> Stage {
+        Stage { name: name.into(), default, result, ..Stage::default() }
     }
 }
 
@@ -71,44 +87,14 @@ pub struct Outcome {
     pub budget: u64,
     /// How many were used.
     pub charged: u64,
-    /// At the best state on the way; at the start, if that state was run and not found equal.
-    pub order: Counts3,
-    /// At the end of the trajectory; likewise.
-    #[serde(default)]
-    pub end: Option<Counts3>,
-    /// Of the program made legal for code generation; likewise.
-    #[serde(default)]
-    pub legal: Option<Counts3>,
-    /// Kernels of the final program.
-    #[serde(default)]
-    pub kernels: Option<u64>,
-    /// Kernels of the final program by XLA's own order.
-    #[serde(default)]
-    pub kernels_default: Option<u64>,
+    /// What was counted, stage by stage.
+    pub stages: Vec<Stage>,
     /// How long it took.
     pub seconds: f64,
-    /// The order.
-    #[serde(default)]
-    pub passes: Vec<String>,
-    /// The order on the program made legal.
-    #[serde(default)]
-    pub legal_passes: Vec<String>,
-    /// Why XLA's pipeline did not take what came of that.
+    /// Why the compiler did not take what came of a stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Whether the best state computes what the program as emitted does.
-    #[serde(default)]
-    pub outputs: Outputs,
-    /// Whether the state at the end of the trajectory does, if it is another one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end_outputs: Option<Outputs>,
-    /// Whether what came of the program made legal does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub legal_outputs: Option<Outputs>,
-    /// Figures that do not count, because outputs were not found equal.
-    #[serde(default, skip_serializing_if = "Claimed::is_empty")]
-    pub claimed: Claimed,
-    /// Why they do not, in words.
+    /// Why some figures do not count, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The pass after which outputs are no longer found equal, if it was looked for.
@@ -116,43 +102,29 @@ pub struct Outcome {
     pub guilty: Option<String>,
 }
 
-/// Figures of states whose outputs were not found equal: what would have counted otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Claimed {
-    /// Operations at the best state on the way.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub order: Option<u64>,
-    /// Operations at the end of the trajectory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub end: Option<u64>,
-    /// Operations of the program made legal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub legal: Option<u64>,
-    /// Kernels of the final program.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kernels: Option<u64>,
-}
-
-impl Claimed {
-    /// Whether everything counts.
-    pub fn is_empty(&self) -> bool {
-        *self == Claimed::default()
-    }
-}
-
 impl Outcome {
-    /// Everything that was run, with what it is.
-    pub fn verdicts(&self) -> impl Iterator<Item = (&'static str, &Outputs)> {
-        let further = [("end", &self.end_outputs), ("legal", &self.legal_outputs)];
-        let further =
-            further.into_iter().filter_map(|(what, outputs)| Some((what, outputs.as_ref()?)));
-        std::iter::once(("order", &self.outputs)).chain(further)
+    /// What was counted at a stage, if anything was.
+    pub fn stage(&self, name: &str) -> Option<&Stage> {
+        self.stages.iter().find(|stage| stage.name == name)
+    }
+
+    /// The same, to be changed.
+    pub fn stage_mut(&mut self, name: &str) -> Option<&mut Stage> {
+        self.stages.iter_mut().find(|stage| stage.name == name)
+    }
+
+    /// Everything that was run, with the name of its stage.
+    pub fn verdicts(&self) -> impl Iterator<Item = (&str, &Outputs)> {
+        self.stages.iter().enumerate().filter_map(|(index, stage)| {
+            // There is no stage before the first.
+            let unknown = (index == 0).then_some(&Outputs::Unchecked);
+            Some((stage.name.as_str(), stage.outputs.as_ref().or(unknown)?))
+        })
     }
 
     /// Whether all of its figures rest on outputs that were found equal.
     pub fn is_proven(&self) -> bool {
-        self.verdicts().all(|(_, outputs)| *outputs == Outputs::Equal)
+        !self.stages.is_empty() && self.verdicts().all(|(_, outputs)| *outputs == Outputs::Equal)
     }
 }
 
@@ -183,22 +155,4 @@ pub struct Progress {
     /// Losses, entropy, and the like.
     #[serde(default)]
     pub figures: BTreeMap<String, f64>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ratio_is_what_was_removed_beside_what_the_default_removes() {
-        let check = |initial, default, result, expected| {
-            assert_eq!(Counts3 { initial, default, result }.ratio(), expected);
-        };
-        check(100, 80, 80, Some(1.0));
-        check(100, 80, 70, Some(1.5));
-        check(100, 80, 100, Some(0.0));
-        check(100, 80, 120, Some(-1.0));
-        check(100, 100, 90, None);
-        check(100, 101, 90, None);
-    }
 }

@@ -10,18 +10,16 @@ pub use side_by_side::{ALGORITHMS, ENHANCEMENTS, algorithms, enhancements};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xla_gym_common::shortened;
+
 use super::{Kind, csv, summary::SummaryRow};
 use crate::{
     chart::{Drawing, Look},
     markup::escape,
     numbers::{grouped, ratio},
-    text::shortened,
 };
 
-/// What the axes of ratios are called.
-const RATIO: &str = "ratio (removed operations, XLA's own order = 1)";
-
-/// The contestant that stands for XLA's own order.
+/// The contestant that stands for the baseline.
 const DEFAULT: &str = "default";
 
 /// A figure, its caption and its numbers.

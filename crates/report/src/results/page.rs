@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    Outcome, Progress, csv,
+    Header, Outcome, Progress, Ratio, csv,
     figures::{self, Figure, Palette, means, plural, with_interval},
     groups::{groups, repeated},
     summary::{SummaryRow, comparable, summary},
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     markup::{details, document, escape, paragraph, section},
-    numbers::share,
+    numbers::{capitalised, share},
     style,
 };
 
@@ -39,31 +39,38 @@ pub struct PageOptions {
 
 /// All figures and tables of some outcomes and training runs. Either may be empty; the page says
 /// so.
-pub fn results_page(outcomes: &[Outcome], progress: &[Progress], title: &str) -> Page {
+pub fn results_page(
+    header: &Header,
+    outcomes: &[Outcome],
+    progress: &[Progress],
+    title: &str,
+) -> Page {
     let options = PageOptions { title: title.to_owned(), ..PageOptions::default() };
-    results_page_with(outcomes, progress, &options)
+    results_page_with(header, outcomes, progress, &options)
 }
 
 /// As [`results_page`], with a choice of what is shown.
 pub fn results_page_with(
+    header: &Header,
     outcomes: &[Outcome],
     progress: &[Progress],
     options: &PageOptions,
 ) -> Page {
-    let rows = summary(outcomes);
+    let rows = summary(header, outcomes);
     let contestants = outcomes.iter().map(|outcome| outcome.contestant.as_str());
     let algorithms = progress.iter().map(|line| line.algorithm.as_str());
     let palette = Palette::of(contestants.chain(algorithms));
 
     let mut page = Page::default();
-    let mut content = header(outcomes, progress, &rows, &options.title);
+    let mut content = top(header, outcomes, progress, &rows, &options.title);
     if !outcomes.is_empty() {
-        evaluation(&mut content, &mut page, outcomes, &rows, options, &palette);
-        page.csvs.push(("outcomes.csv".to_owned(), csv::outcomes(outcomes)));
+        let drawn = figures(&mut page, header, outcomes, &rows, options, &palette);
+        content.push_str(&drawn);
+        page.csvs.push(("outcomes.csv".to_owned(), csv::outcomes(header, outcomes)));
     }
     if !progress.is_empty() {
         let mut part = String::new();
-        for figure in figures::learning(progress, &palette) {
+        for figure in figures::learning(header, progress, &palette) {
             part.push_str(&page.add(figure));
         }
         part.push_str(&details("All training runs", &runs_table(progress)));
@@ -71,8 +78,8 @@ pub fn results_page_with(
         page.csvs.push(("progress.csv".to_owned(), csv::progress(progress)));
     }
     if !outcomes.is_empty() {
-        let csv = csv::summary(&rows);
-        content.push_str(&tables(outcomes, &rows, &csv));
+        let csv = csv::summary(header, &rows);
+        content.push_str(&tables(header, outcomes, &rows, &csv));
         page.csvs.push(("summary.csv".to_owned(), csv));
     }
     let styles = [style::COLOURS, style::PAGE, style::CHART, style::RESULTS];
@@ -99,7 +106,13 @@ impl Page {
     }
 }
 
-fn header(outcomes: &[Outcome], progress: &[Progress], rows: &[SummaryRow], title: &str) -> String {
+fn top(
+    header: &Header,
+    outcomes: &[Outcome],
+    progress: &[Progress],
+    rows: &[SummaryRow],
+    title: &str,
+) -> String {
     let mut out = format!("<header>\n<h1>{}</h1>\n", escape(title));
     if outcomes.is_empty() {
         let words = "No outcomes of evaluations were given, so there is nothing to compare.";
@@ -107,16 +120,27 @@ fn header(outcomes: &[Outcome], progress: &[Progress], rows: &[SummaryRow], titl
     } else {
         out.push_str("<ul>\n");
         for part in rows.chunk_by(|a, b| a.split == b.split) {
-            let _ = writeln!(out, "<li>{}</li>", escape(&sentence(part)));
+            let _ = writeln!(out, "<li>{}</li>", escape(&sentence(header, part)));
         }
         out.push_str("</ul>\n");
-        let words = "The ratio is the number of operations that an order removes, divided by the \
-                     number that XLA's own order removes: 1 is as good as XLA's own, more is \
-                     better. It is averaged geometrically over the graphs of each seed, and then \
-                     plainly over seeds. Intervals hold the mean with 95% confidence, by drawing \
-                     graphs and seeds anew a thousand times.";
-        out.push_str(&paragraph("", words));
-        for words in remarks(outcomes, rows) {
+        let (things, own) = (header.primary().things, &header.baseline);
+        let measure = match header.primary().ratio {
+            Ratio::Removed => {
+                format!("that an order removes, divided by the number that {} removes", own.order)
+            }
+            Ratio::Left => {
+                format!("that {} leaves, divided by the number that an order leaves", own.order)
+            }
+        };
+        let words = format!(
+            "The ratio is the number of {things} {measure}: 1 is as good as {}, more is better. It \
+             is averaged geometrically over the graphs of each seed, and then plainly over seeds. \
+             Intervals hold the mean with 95% confidence, by drawing graphs and seeds anew a \
+             thousand times.",
+            own.label
+        );
+        out.push_str(&paragraph("", &words));
+        for words in remarks(header, outcomes, rows) {
             out.push_str(&paragraph("caption", &words));
         }
         let missing: usize = rows.iter().map(|row| row.missing).sum();
@@ -135,35 +159,35 @@ fn header(outcomes: &[Outcome], progress: &[Progress], rows: &[SummaryRow], titl
 }
 
 /// What is best in a split.
-fn sentence(rows: &[SummaryRow]) -> String {
+fn sentence(header: &Header, rows: &[SummaryRow]) -> String {
     let split = &rows[0].split;
-    let ratio = |row: &&SummaryRow| row.order.mean.map_or(f64::NEG_INFINITY, |mean| mean.value);
+    let ratio = |row: &&SummaryRow| row.primary().mean.map_or(f64::NEG_INFINITY, |mean| mean.value);
     let best = comparable(rows).max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    let Some((row, mean)) = best.and_then(|row| Some((row, row.order.mean?))) else {
+    let Some((row, mean)) = best.and_then(|row| Some((row, row.primary().mean?))) else {
         return format!("{split}: no graph has a ratio.");
     };
     format!(
-        "{split}: {} ({}) reaches a ratio of {}, and is never worse than XLA's own order on {} \
-         of {}.",
+        "{split}: {} ({}) reaches a ratio of {}, and is never worse than {} on {} of {}.",
         row.contestant,
         means(row),
         with_interval(mean.value, mean.low, mean.high),
+        header.baseline.order,
         share(row.never_worse),
         plural(row.graphs, "graph")
     )
 }
 
 /// What a reader must know of the numbers.
-fn remarks(outcomes: &[Outcome], rows: &[SummaryRow]) -> Vec<String> {
+fn remarks(header: &Header, outcomes: &[Outcome], rows: &[SummaryRow]) -> Vec<String> {
     let mut remarks = Vec::new();
-    if let Some((count, _)) = undefined_table(outcomes) {
+    if let Some((count, _)) = undefined_table(header, outcomes) {
         remarks.push(format!(
-            "{} no ratio, since XLA's own order removes nothing there; they enter no mean and are \
-             listed at the end.",
-            if count == 1 { "1 graph has".to_owned() } else { format!("{count} graphs have") }
+            "{} no ratio, since {} there; they enter no mean and are listed at the end.",
+            if count == 1 { "1 graph has".to_owned() } else { format!("{count} graphs have") },
+            header.why_no_ratio()
         ));
     }
-    let floored: usize = rows.iter().map(|row| row.order.floored).sum();
+    let floored: usize = rows.iter().map(|row| row.primary().floored).sum();
     if floored > 0 {
         remarks.push(floor_words(floored));
     }
@@ -181,14 +205,16 @@ fn remarks(outcomes: &[Outcome], rows: &[SummaryRow]) -> Vec<String> {
     remarks
 }
 
-fn evaluation(
-    content: &mut String,
+/// The figures of an evaluation, whose files the page keeps.
+fn figures(
     page: &mut Page,
+    header: &Header,
     outcomes: &[Outcome],
     rows: &[SummaryRow],
     options: &PageOptions,
     palette: &Palette,
-) {
+) -> String {
+    let mut content = String::new();
     let groups = groups(outcomes);
     let splits: Vec<&str> =
         rows.chunk_by(|a, b| a.split == b.split).map(|part| part[0].split.as_str()).collect();
@@ -197,11 +223,11 @@ fn evaluation(
         let part = if part.is_empty() { paragraph("", otherwise) } else { part };
         content.push_str(&section(heading, &part));
     };
-    let algorithms = figures::algorithms(rows, palette);
+    let algorithms = figures::algorithms(header, rows, palette);
     add(figures::ALGORITHMS, algorithms.into_iter().collect(), "There is no contestant to show.");
-    let by_graph = splits
-        .iter()
-        .filter_map(|split| figures::by_graph(&groups, rows, split, &options.by_graph, palette));
+    let by_graph = splits.iter().filter_map(|split| {
+        figures::by_graph(header, &groups, rows, split, &options.by_graph, palette)
+    });
     add(
         "Figure 3. Graph by graph",
         by_graph.collect(),
@@ -209,34 +235,46 @@ fn evaluation(
     );
     add(
         figures::ENHANCEMENTS,
-        figures::enhancements(rows, palette).into_iter().collect(),
+        figures::enhancements(header, rows, palette).into_iter().collect(),
         "There are not two contestants whose names begin with \"ppo\" to compare.",
     );
-    let budgets = splits.iter().filter_map(|split| figures::budgets(rows, split, palette));
+    let budgets = splits.iter().filter_map(|split| figures::budgets(header, rows, split, palette));
     add(
         "Equal budgets: rollouts, searches and baselines",
         budgets.collect(),
         "All outcomes of a split have the same budget; see the first figure.",
     );
+    content
 }
 
 /// All numbers of the summary, and the graphs that are in none of them.
-fn tables(outcomes: &[Outcome], rows: &[SummaryRow], csv: &str) -> String {
+fn tables(header: &Header, outcomes: &[Outcome], rows: &[SummaryRow], csv: &str) -> String {
     let mut tables = String::new();
     for part in rows.chunk_by(|a, b| a.split == b.split) {
-        let _ = writeln!(tables, "<h3>{}</h3>\n{}", escape(&part[0].split), split_tables(part));
+        let _ =
+            writeln!(tables, "<h3>{}</h3>\n{}", escape(&part[0].split), split_tables(header, part));
     }
-    let words = "\"28 of 30\" graphs: 2 have no ratio. Best and worst are ratios of single graphs \
-                 and seeds. Time is the median over graphs and seeds. Kernels: those by XLA's own \
-                 order divided by those of the result, after the whole pipeline.";
+    let mut words = "\"28 of 30\" graphs: 2 have no ratio. Best and worst are ratios of single \
+                     graphs and seeds. Time is the median over graphs and seeds."
+        .to_owned();
+    for note in header.notes(false) {
+        words.push(' ');
+        words.push_str(&note);
+    }
     let link = csv::link("summary.csv", csv);
-    let _ = writeln!(tables, "<p class=\"caption\">{} {link}.</p>", escape(words));
+    let _ = writeln!(tables, "<p class=\"caption\">{} {link}.</p>", escape(&words));
     let mut out = section("All figures", &tables);
-    if let Some((count, table)) = undefined_table(outcomes) {
-        let words = "XLA's own order removes nothing from them. \"Fewest\" is the least that any \
-                     contestant left.";
+    if let Some((count, table)) = undefined_table(header, outcomes) {
+        let from = match header.primary().ratio {
+            Ratio::Removed => "from",
+            Ratio::Left => "of",
+        };
+        let words = format!(
+            "{} {from} them. \"Fewest\" is the least that any contestant left.",
+            capitalised(&header.why_no_ratio())
+        );
         let heading = format!("Graphs without a ratio ({count})");
-        out.push_str(&section(&heading, &format!("{}{table}", paragraph("", words))));
+        out.push_str(&section(&heading, &format!("{}{table}", paragraph("", &words))));
     }
     out
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Counts3, Kind, Outcome, Outputs,
+    Header, Kind, Outcome, Outputs, StageInfo,
     groups::{Group, groups},
     stats::{FLOOR, Grid, Interval, median},
 };
@@ -35,16 +35,10 @@ pub struct SummaryRow {
     pub seeds: usize,
     /// Pairs of a graph and a seed of which there is no outcome.
     pub missing: usize,
-    /// The ratio at the best state on the way.
-    pub order: Estimate,
-    /// The ratio at the end of the trajectory.
-    pub end: Estimate,
-    /// The ratio of the program made legal.
-    pub legal: Estimate,
-    /// Kernels by XLA's own order, divided by kernels.
-    pub kernels: Estimate,
-    /// The share of outcomes (one for each graph and seed) that are no larger than XLA's own order
-    /// leaves the graph.
+    /// The ratios, stage by stage, the primary one first.
+    pub stages: Vec<StageEstimate>,
+    /// The share of outcomes (one for each graph and seed) that are no larger than the baseline leaves
+    /// the graph.
     pub not_worse: f64,
     /// The share of all graphs of which that holds for every seed.
     pub never_worse: f64,
@@ -57,6 +51,23 @@ pub struct SummaryRow {
     /// How many outcomes were run, and what came of it.
     #[serde(default)]
     pub outputs: Checked,
+}
+
+impl SummaryRow {
+    /// The ratio at the primary stage.
+    pub fn primary(&self) -> Estimate {
+        self.stages.first().map(|stage| stage.estimate).unwrap_or_default()
+    }
+}
+
+/// The ratio at a stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageEstimate {
+    /// The name of the stage.
+    pub stage: String,
+    /// Its ratio.
+    #[serde(flatten)]
+    pub estimate: Estimate,
 }
 
 /// Outcomes by whether their outputs were found equal. What was run in several states counts as its
@@ -127,9 +138,10 @@ pub struct Extreme {
 
 /// A row for each split, contestant, kind and budget. Sorted by split and budget, and then by the
 /// ratio, the highest first.
-pub fn summary(outcomes: &[Outcome]) -> Vec<SummaryRow> {
-    let mut rows: Vec<SummaryRow> = groups(outcomes).iter().map(row).collect();
-    let ratio = |row: &SummaryRow| row.order.mean.map_or(f64::NEG_INFINITY, |mean| mean.value);
+pub fn summary(header: &Header, outcomes: &[Outcome]) -> Vec<SummaryRow> {
+    let mut rows: Vec<SummaryRow> =
+        groups(outcomes).iter().map(|group| row(header, group)).collect();
+    let ratio = |row: &SummaryRow| row.primary().mean.map_or(f64::NEG_INFINITY, |mean| mean.value);
     // Sorting keeps the order of equal rows, which is that of the contestants' names.
     rows.sort_by(|a, b| {
         a.split.cmp(&b.split).then(a.budget.cmp(&b.budget)).then(ratio(b).total_cmp(&ratio(a)))
@@ -137,20 +149,25 @@ pub fn summary(outcomes: &[Outcome]) -> Vec<SummaryRow> {
     rows
 }
 
-fn row(group: &Group) -> SummaryRow {
+fn row(header: &Header, group: &Group) -> SummaryRow {
     let seeds = group.seeds().len();
-    let better_or_equal = |outcome: &&Outcome| outcome.order.result <= outcome.order.default;
+    let not_worse = group.outcomes().filter(|outcome| header.is_not_worse(outcome)).count();
     let outcomes = group.outcomes().count().max(1);
-    let not_worse = group.outcomes().filter(|outcome| better_or_equal(outcome)).count();
-    let never_worse =
-        group.graphs.values().filter(|seeds| seeds.values().all(better_or_equal)).count();
+    let never_worse = group
+        .graphs
+        .values()
+        .filter(|seeds| seeds.values().all(|outcome| header.is_not_worse(outcome)))
+        .count();
     let extremes = || {
         group.outcomes().filter_map(|outcome| {
-            let Outcome { order, graph, seed, .. } = outcome;
-            Some(Extreme { ratio: order.ratio()?, graph: graph.clone(), seed: *seed })
+            let Outcome { graph, seed, .. } = outcome;
+            Some(Extreme { ratio: header.ratio(outcome)?, graph: graph.clone(), seed: *seed })
         })
     };
-    let counts = |counts: Option<Counts3>| counts.map(|counts| counts.ratio());
+    let stage = |info: &StageInfo| StageEstimate {
+        stage: info.name.clone(),
+        estimate: estimate(group, info),
+    };
     SummaryRow {
         split: group.split.to_owned(),
         contestant: group.contestant.to_owned(),
@@ -159,13 +176,7 @@ fn row(group: &Group) -> SummaryRow {
         graphs: group.graphs.len(),
         seeds,
         missing: group.graphs.len() * seeds - group.outcomes().count(),
-        order: estimate(group, |outcome| counts(Some(outcome.order))),
-        end: estimate(group, |outcome| counts(outcome.end)),
-        legal: estimate(group, |outcome| counts(outcome.legal)),
-        kernels: estimate(group, |outcome| {
-            let (default, result) = (outcome.kernels_default?, outcome.kernels?);
-            Some((default > 0 && result > 0).then(|| default as f64 / result as f64))
-        }),
+        stages: header.stages.iter().map(stage).collect(),
         not_worse: not_worse as f64 / outcomes as f64,
         never_worse: never_worse as f64 / group.graphs.len().max(1) as f64,
         best: extremes().max_by(|a, b| a.ratio.total_cmp(&b.ratio)),
@@ -175,10 +186,10 @@ fn row(group: &Group) -> SummaryRow {
     }
 }
 
-/// The mean of what `measure` finds: nothing where it was not measured, and within that, nothing
-/// where there is no ratio.
-fn estimate(group: &Group, measure: impl Fn(&Outcome) -> Option<Option<f64>>) -> Estimate {
+/// The mean at a stage, over the graphs for which it was counted; of those, some may have no ratio.
+fn estimate(group: &Group, info: &StageInfo) -> Estimate {
     let seeds = group.seeds();
+    let measure = |outcome: &Outcome| outcome.stage(&info.name).map(|stage| info.ratio(stage));
     let measured = group
         .graphs
         .values()

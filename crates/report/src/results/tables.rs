@@ -2,27 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use xla_gym_common::Table;
+
 use super::{
-    Outcome, Progress,
+    Header, Outcome, Progress, Ratio, Stage,
     figures::plural,
     summary::{Estimate, Extreme, SummaryRow},
 };
 use crate::{
     markup::{Cell, details, table},
-    numbers::{ABSENT, duration, grouped, ratio, share},
-    text::{Table, wrapped},
+    numbers::{ABSENT, amount, capitalised, duration, grouped, ratio, share},
+    text::{fitted, wrapped},
 };
 
 /// The summary as plain text, two tables for each split, at most 100 columns wide unless the
 /// numbers alone need more.
-pub fn summary_text(rows: &[SummaryRow]) -> String {
+pub fn summary_text(header: &Header, rows: &[SummaryRow]) -> String {
     if rows.is_empty() {
         return "There are no outcomes to summarise.\n".to_owned();
     }
     let mut blocks: Vec<String> = rows
         .chunk_by(|a, b| a.split == b.split)
         .map(|part| {
-            let (orders, further) = (text_table(part, ORDERS), text_table(part, FURTHER));
+            let (orders, further) = (orders(part), further(header, part));
+            let (orders, further) = (text_table(part, &orders), text_table(part, &further));
             format!(
                 "{}
 {orders}
@@ -31,15 +34,20 @@ pub fn summary_text(rows: &[SummaryRow]) -> String {
             )
         })
         .collect();
-    blocks.push(wrapped(
-        "Ratios: operations removed beside those that XLA's own order removes, above 1 is better; \
-         mean over seeds of the geometric mean over graphs, with its 95% interval. Graphs of \
-         which XLA's own order removes nothing have no ratio and enter no mean: \"28 of 30\" have \
-         one. Not worse: outcomes, one for each graph and seed, no larger than by XLA's own order; \
-         never: graphs by no seed larger. Kernels: XLA's own by the result's. Time: the median of \
-         the graphs.",
-    ));
-    let floored: usize = rows.iter().map(|row| row.order.floored).sum();
+    let (own, things) = (&header.baseline.order, header.primary().things);
+    let measure = match header.primary().ratio {
+        Ratio::Removed => format!("{things} removed beside those that {own} removes"),
+        Ratio::Left => format!("{things} that {own} leaves beside those that are left"),
+    };
+    let notes: String = header.notes(true).iter().map(|note| format!("{note} ")).collect();
+    blocks.push(wrapped(&format!(
+        "Ratios: {measure}, above 1 is better; mean over seeds of the geometric mean over graphs, \
+         with its 95% interval. Graphs of which {} have no ratio and enter no mean: \"28 of 30\" \
+         have one. Not worse: outcomes, one for each graph and seed, no larger than by {own}; \
+         never: graphs by no seed larger. {notes}Time: the median of the graphs.",
+        header.why_no_ratio(),
+    )));
+    let floored: usize = rows.iter().map(|row| row.primary().floored).sum();
     if floored > 0 {
         blocks.push(wrapped(&floor_words(floored)));
     }
@@ -96,73 +104,92 @@ pub fn outputs_words(rows: &[SummaryRow]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Names of columns after those of [`key`], and how a row fills them.
-type Columns = (&'static [&'static str], fn(&SummaryRow) -> Vec<String>);
+/// Names of columns after those of [`key`], and how each row fills them.
+struct Columns {
+    names: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
 
-/// The ratio at the best state on the way, and what it rests on.
-const ORDERS: Columns =
-    (&["graphs", "seeds", "ratio", "95%", "not worse", "never", "best", "worst"], |row| {
-        let extreme = |extreme: &Option<Extreme>| {
-            extreme.as_ref().map_or(ABSENT.to_owned(), |extreme| ratio(extreme.ratio))
-        };
+/// The ratio at the primary stage, and what it rests on.
+fn orders(rows: &[SummaryRow]) -> Columns {
+    let names = ["graphs", "seeds", "ratio", "95%", "not worse", "never", "best", "worst"];
+    let extreme = |extreme: &Option<Extreme>| {
+        extreme.as_ref().map_or(ABSENT.to_owned(), |extreme| ratio(extreme.ratio))
+    };
+    let fill = |row: &SummaryRow| {
+        let primary = row.primary();
         vec![
-            match row.order.undefined {
+            match primary.undefined {
                 0 => grouped(row.graphs as u64),
-                _ => format!("{} of {}", row.order.graphs, row.graphs),
+                _ => format!("{} of {}", primary.graphs, row.graphs),
             },
             grouped(row.seeds as u64),
-            value(&row.order),
-            interval(&row.order),
+            value(&primary),
+            interval(&primary),
             share(row.not_worse),
             share(row.never_worse),
             extreme(&row.best),
             extreme(&row.worst),
         ]
-    });
+    };
+    Columns { names: names.map(str::to_owned).to_vec(), rows: rows.iter().map(fill).collect() }
+}
 
 /// Everything else.
-const FURTHER: Columns = (&["at end", "legal", "95%", "kernels", "95%", "time", "proven"], |row| {
-    vec![
-        value(&row.end),
-        value(&row.legal),
-        interval(&row.legal),
-        value(&row.kernels),
-        interval(&row.kernels),
-        duration(row.median_seconds * 1e9),
-        match row.outputs.all() {
+fn further(header: &Header, rows: &[SummaryRow]) -> Columns {
+    let mut names = Vec::new();
+    for info in header.further() {
+        names.push(info.label.clone());
+        names.extend(info.with_interval.then(|| "95%".to_owned()));
+    }
+    names.extend(["time", "proven"].map(str::to_owned));
+    let fill = |row: &SummaryRow| {
+        let mut cells = Vec::new();
+        for info in header.further() {
+            let stage = row.stages.iter().find(|stage| stage.stage == info.name);
+            let estimate = stage.map(|stage| stage.estimate).unwrap_or_default();
+            cells.push(value(&estimate));
+            cells.extend(info.with_interval.then(|| interval(&estimate)));
+        }
+        cells.push(duration(row.median_seconds * 1e9));
+        cells.push(match row.outputs.all() {
             all if row.outputs.unchecked == all => ABSENT.to_owned(),
             all => share(row.outputs.equal as f64 / all as f64),
-        },
-    ]
-});
+        });
+        cells
+    };
+    Columns { names, rows: rows.iter().map(fill).collect() }
+}
 
-fn text_table(rows: &[SummaryRow], (names, fill): Columns) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!(">{name}")).collect();
+fn text_table(rows: &[SummaryRow], columns: &Columns) -> String {
+    let names: Vec<String> = columns.names.iter().map(|name| format!(">{name}")).collect();
     let mut header = vec!["contestant", "kind", ">budget"];
     header.extend(names.iter().map(String::as_str));
     let mut table = Table::new(&header);
-    for row in rows {
-        table.row(key(row).into_iter().chain(fill(row)).collect());
+    for (row, cells) in rows.iter().zip(&columns.rows) {
+        table.row(key(row).into_iter().chain(cells.iter().cloned()));
     }
-    table.render(0)
+    fitted(&table, 0)
 }
 
-fn page_table(rows: &[SummaryRow], (names, fill): Columns) -> String {
+fn page_table(rows: &[SummaryRow], columns: &Columns) -> String {
     let mut header = vec!["contestant", "kind", "budget"];
-    header.extend(names);
-    let cells = |row: &SummaryRow| {
+    header.extend(columns.names.iter().map(String::as_str));
+    let cells = |(row, further): (&SummaryRow, &Vec<String>)| {
         let [contestant, kind, budget] = key(row);
         let mut cells = vec![Cell::name(&contestant), Cell::text(&kind), Cell::number(budget)];
-        cells.extend(fill(row).into_iter().map(Cell::number));
+        cells.extend(further.iter().map(Cell::number));
         cells
     };
-    table(&header, &rows.iter().map(cells).collect::<Vec<_>>(), false)
+    table(&header, &rows.iter().zip(&columns.rows).map(cells).collect::<Vec<_>>(), false)
 }
 
 /// The rows of one split, as tables of the page.
-pub fn split_tables(rows: &[SummaryRow]) -> String {
-    let further = "At the end of the trajectory, legal programs, kernels, median time of a graph, share proven";
-    page_table(rows, ORDERS) + &details(further, &page_table(rows, FURTHER))
+pub fn split_tables(header: &Header, rows: &[SummaryRow]) -> String {
+    let mut titles: Vec<&str> = header.further().iter().map(|info| info.title.as_str()).collect();
+    titles.extend(["median time of a graph", "share proven"]);
+    let hidden = page_table(rows, &further(header, rows));
+    page_table(rows, &orders(rows)) + &details(&capitalised(&titles.join(", ")), &hidden)
 }
 
 fn key(row: &SummaryRow) -> [String; 3] {
@@ -177,32 +204,35 @@ fn interval(estimate: &Estimate) -> String {
     estimate.mean.map_or(ABSENT.to_owned(), |mean| format!("{:.2}–{:.2}", mean.low, mean.high))
 }
 
-/// Graphs of which XLA's own order removes nothing, and the least that anybody came to.
-pub fn undefined_table(outcomes: &[Outcome]) -> Option<(usize, String)> {
-    let mut graphs: BTreeMap<&str, &Outcome> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|outcome| outcome.order.ratio().is_none()) {
-        let least = graphs.entry(&outcome.graph).or_insert(outcome);
-        if outcome.order.result < least.order.result {
-            *least = outcome;
+/// Graphs without a ratio, and the least that anybody came to.
+pub fn undefined_table(header: &Header, outcomes: &[Outcome]) -> Option<(usize, String)> {
+    let mut graphs: BTreeMap<&str, (&Outcome, &Stage)> = BTreeMap::new();
+    for outcome in outcomes.iter().filter(|outcome| header.ratio(outcome).is_none()) {
+        let Some(stage) = header.of(outcome) else { continue };
+        let least = graphs.entry(&outcome.graph).or_insert((outcome, stage));
+        if stage.result < least.1.result {
+            *least = (outcome, stage);
         }
     }
     let rows: Vec<Vec<Cell>> = graphs
         .values()
-        .map(|outcome| {
-            let order = outcome.order;
-            let who =
-                if order.result < order.default { outcome.contestant.as_str() } else { "nobody" };
+        .map(|(outcome, stage)| {
+            let better = stage.result < stage.default;
+            let who = if better { outcome.contestant.as_str() } else { "nobody" };
+            let order = stage.result.total_cmp(&stage.default);
             vec![
                 Cell::name(&outcome.graph),
                 Cell::name(&outcome.splits.join(", ")),
-                Cell::number(grouped(order.initial)),
-                Cell::number(grouped(order.default)),
-                Cell::number(grouped(order.result)).judged(order.result.cmp(&order.default)),
+                Cell::number(stage.initial.map_or(ABSENT.to_owned(), amount)),
+                Cell::number(amount(stage.default)),
+                Cell::number(amount(stage.result)).judged(order),
                 Cell::name(who),
             ]
         })
         .collect();
-    let header = ["graph", "splits", "start", "XLA's own", "fewest", "better than XLA's own"];
+    let own = header.baseline.label.as_str();
+    let better = format!("better than {own}");
+    let header = ["graph", "splits", "start", own, "fewest", better.as_str()];
     (!rows.is_empty()).then(|| (rows.len(), table(&header, &rows, false)))
 }
 

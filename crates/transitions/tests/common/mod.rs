@@ -30,18 +30,9 @@ pub fn state(id: Fingerprint) -> Arc<State> {
     let small = (id.0 >> 64) as u64 % 1000;
     Arc::new(State {
         id,
-        counts: Counts {
-            instructions: small + 10,
-            operations: small + 5,
-            inlined: small + 7,
-            computations: 1,
-        },
+        counts: Counts::new(&[small + 5, small + 10]),
         opcodes: (0..120).map(|opcode| (small as u32 + opcode) % 40).collect(),
-        cost: Some(Cost {
-            flops: small as f64 * 1e6,
-            transcendentals: small as f64,
-            bytes_accessed: 8.0,
-        }),
+        cost: Some(Cost::new(&[small as f64 * 1e6, 8.0])),
     })
 }
 

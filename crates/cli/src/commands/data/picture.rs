@@ -122,20 +122,21 @@ pub fn draw(graphs: &[Graph]) -> String {
         let x = x_of(size);
         let _ =
             writeln!(svg, "<line x1='{x:.1}' x2='{x:.1}' y1='{TOP}' y2='{bottom}' stroke='#ddd'/>");
-        text(&mut svg, x, bottom + 18.0, "middle", 12.0, &crate::context::grouped(size as u64));
+        text(&mut svg, x, bottom + 18.0, "middle", 12.0, &xla_gym_common::grouped(size as u64));
     }
     for (row, (family, graphs)) in families.iter().enumerate() {
         let y = TOP + ROW * row as f64;
         let label = format!("{family} ({})", graphs.len());
         text(&mut svg, LABEL - 8.0, y + ROW * 0.68, "end", 12.0, &label);
         for graph in graphs {
-            let x = x_of(graph.counts.instructions as f64);
+            let x = x_of(graph.size() as f64);
             let middle = y + ROW / 2.0;
             let _ = writeln!(
                 svg,
                 "<circle cx='{x:.1}' cy='{middle:.1}' r='4' fill='#4c78a8' fill-opacity='0.45'>\
                  <title>{}: {}</title></circle>",
-                graph.id, graph.counts.instructions
+                graph.id,
+                graph.size()
             );
         }
         shares(&mut svg, right, y, graphs);

@@ -1,13 +1,14 @@
 //! `xla-gym data verify`
 
-use std::{process::ExitCode, sync::Mutex};
+use std::{path::Path, process::ExitCode, sync::Mutex};
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
+use xla_gym_common::{lock, on_all_cores};
 use xla_gym_data::{Graph, Library};
-use xla_gym_engine::{Engine, EngineError, on_all_cores, protocol::Observe};
+use xla_gym_engine::{Engine, EngineError, protocol::Observe};
 use xla_gym_oracle::typical_inputs;
-use xla_gym_score::run_default;
+use xla_gym_profile::{Finish, Profile, finish};
 
 use crate::context::Context;
 
@@ -42,7 +43,8 @@ struct Verified {
 }
 
 pub fn run(context: &Context, library: &Library, args: Args) -> Result<ExitCode> {
-    let engine = context.engine()?;
+    let profile = context.usual_profile();
+    let engine = context.engine(Path::new(""))?;
     let graphs: Vec<&Graph> = library
         .manifest()
         .graphs
@@ -55,8 +57,8 @@ pub fn run(context: &Context, library: &Library, args: Args) -> Result<ExitCode>
     let verified: Mutex<Verified> = Mutex::default();
     on_all_cores(graphs.len(), |index| {
         let graph = graphs[index];
-        let outcome = check(&engine, library, graph, &args);
-        let mut verified = verified.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let outcome = check(&engine, &*profile, library, graph, &args);
+        let mut verified = lock(&verified);
         verified.graphs += 1;
         match outcome {
             Ok(checked) => {
@@ -98,29 +100,45 @@ struct Checked {
     not_executable: bool,
 }
 
-fn check(engine: &Engine, library: &Library, graph: &Graph, args: &Args) -> Result<Checked> {
+fn check(
+    engine: &Engine,
+    profile: &dyn Profile,
+    library: &Library,
+    graph: &Graph,
+    args: &Args,
+) -> Result<Checked> {
     // Loading runs XLA's verifier.
     let mut session = engine.load(&library.source(graph)?)?;
     let seen = session.observe(Observe::COUNTS | Observe::FINGERPRINT)?;
     same("fingerprint", &seen.fingerprint, &Some(graph.fingerprint))?;
-    same("counts", &seen.counts, &Some(graph.counts))?;
-    let default = match (run_default(&mut session, &[]), &graph.default) {
+    let hello = engine.hello();
+    for (metric, found) in hello.counts.iter().zip(seen.counts.iter().flat_map(|seen| seen.iter()))
+    {
+        same(&metric.name, &Some(found), &graph.counts.get(&metric.name))?;
+    }
+    let default = match (finish(&mut session, &Finish::default()), &graph.default) {
         (Ok(run), Ok(known)) => {
-            same("operations before layout", &run.middle.operations, &known.legal_default)?;
-            same("kernels", &run.end.operations, &known.kernels)?;
+            let spec = profile.spec();
+            let (figures, known) = (run.figures(spec, 0), profile.known_baseline(&known.0));
+            for figure in spec.stages.iter().map(|stage| stage.figure) {
+                let known = known.and_then(|known| known.default.get(figure));
+                if !spec.is_of_order(figure) {
+                    same(spec.figure_name(figure), &figures.get(figure), &known)?;
+                }
+            }
             true
         }
         (Err(EngineError::Refused { .. } | EngineError::Died { .. }), Err(_)) => false,
-        (Ok(_), Err(_)) => return Err(anyhow!("XLA takes it, against the manifest")),
+        (Ok(_), Err(_)) => return Err(anyhow!("the compiler takes it, against the manifest")),
         (Err(error), _) => return Err(error.into()),
     };
     let signature = session.signature()?;
     let not_executable = !signature.collectives.is_empty();
-    let wanted = !args.no_exec && graph.counts.instructions <= args.exec_up_to;
+    let wanted = !args.no_exec && graph.size() <= args.exec_up_to;
     let executed = wanted && !not_executable;
     if executed {
         let mut scratch = session.scratch()?;
-        let compiled = scratch.compile(&[])?;
+        let compiled = scratch.compile(&Finish::default())?;
         scratch.make_inputs(&compiled, &typical_inputs(&signature, 0))?;
         let (_, outputs) = scratch.execute(&compiled, 1, true)?;
         same("number of outputs", &outputs.len(), &signature.outputs.len())?;

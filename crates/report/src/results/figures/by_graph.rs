@@ -1,21 +1,23 @@
 //! Every graph of a split, from the lowest ratio to the highest.
 
-use super::{DEFAULT, Figure, Palette, RATIO, file_name, plural, with_interval};
+use xla_gym_common::shortened;
+
+use super::{DEFAULT, Figure, Palette, file_name, plural, with_interval};
 use crate::{
     chart::{SortedCurve, SortedPoint, sorted},
-    numbers::{grouped, ratio, share},
+    numbers::{amount, grouped, ratio, share},
     results::{
-        SummaryRow,
+        Header, SummaryRow,
         csv::{Csv, number},
         groups::Group,
         stats::median,
         summary::comparable,
     },
-    text::shortened,
 };
 
 /// Every graph of a split, for the contestants `wanted`, or for the best of each kind.
 pub fn by_graph(
+    header: &Header,
     groups: &[Group],
     rows: &[SummaryRow],
     split: &str,
@@ -43,7 +45,7 @@ pub fn by_graph(
             (group.split, group.contestant, group.kind, group.budget)
                 == (&row.split, &row.contestant, row.kind, row.budget)
         })?;
-        let points = points(group, &mut csv);
+        let points = points(header, group, &mut csv);
         let name = format!(
             "{} ({}, {}): never worse on {} of {}",
             shortened(&row.contestant, 18),
@@ -55,13 +57,14 @@ pub fn by_graph(
         curves.push(SortedCurve { name, look: palette.look(row), points });
     }
     let description = format!("Ratios of the graphs of {split}, sorted.");
-    let (drawing, outside) = sorted(&curves, RATIO, &description)?;
-    let mut caption = String::from(
-        "A mark for each graph: the middle of its seeds; the thin line reaches from the worst \
-         seed to the best. In brackets: the kind, and the budget in pass runs. \"Never worse\" counts all graphs that no seed left larger than XLA's \
-         own order (the dashed line) does.",
+    let (drawing, outside) = sorted(&curves, &header.axis(), &description)?;
+    let mut caption = format!(
+        "A mark for each graph: the middle of its seeds; the thin line reaches from the worst seed \
+         to the best. In brackets: the kind, and the budget in pass runs. \"Never worse\" counts \
+         all graphs that no seed left larger than {} (the dashed line) does.",
+        header.baseline.order
     );
-    let undefined = chosen.iter().map(|row| row.order.undefined).max().unwrap_or_default();
+    let undefined = chosen.iter().map(|row| row.primary().undefined).max().unwrap_or_default();
     if undefined > 0 {
         caption.push_str(&format!(
             " {} without a ratio cannot be drawn; see the list below.",
@@ -83,7 +86,7 @@ pub fn by_graph(
 /// that met nearly all graphs.
 fn chosen<'a>(rows: &'a [SummaryRow], split: &str, wanted: &[String]) -> Vec<&'a SummaryRow> {
     let mut best: Vec<&SummaryRow> = Vec::new();
-    let ratio = |row: &SummaryRow| row.order.mean.map(|mean| mean.value);
+    let ratio = |row: &SummaryRow| row.primary().mean.map(|mean| mean.value);
     let of_split = rows.iter().filter(|row| row.split == split);
     let mut candidates: Vec<&SummaryRow> =
         if wanted.is_empty() { comparable(of_split).collect() } else { of_split.collect() };
@@ -91,7 +94,7 @@ fn chosen<'a>(rows: &'a [SummaryRow], split: &str, wanted: &[String]) -> Vec<&'a
     candidates.sort_by(|a, b| ratio(b).partial_cmp(&ratio(a)).unwrap_or(std::cmp::Ordering::Equal));
     for row in candidates {
         let taken = if wanted.is_empty() {
-            // XLA's own order would be a straight line at 1.
+            // The baseline would be a straight line at 1.
             row.contestant == DEFAULT || best.iter().any(|known| known.kind == row.kind)
         } else {
             !wanted.contains(&row.contestant)
@@ -105,28 +108,31 @@ fn chosen<'a>(rows: &'a [SummaryRow], split: &str, wanted: &[String]) -> Vec<&'a
 }
 
 /// The graphs of a group in rising order, also as lines of numbers.
-fn points(group: &Group, csv: &mut Csv) -> Vec<SortedPoint> {
+fn points(header: &Header, group: &Group, csv: &mut Csv) -> Vec<SortedPoint> {
     let mut graphs: Vec<(&str, SortedPoint, Vec<String>)> = Vec::new();
     let mut undefined = Vec::new();
     for (graph, seeds) in &group.graphs {
-        let Some(first) = seeds.values().next() else { continue };
-        let counts = [first.order.initial.to_string(), first.order.default.to_string()];
-        let mut tail = vec![seeds.len().to_string()];
-        tail.extend(counts);
-        let ratios: Vec<f64> = seeds.values().filter_map(|outcome| outcome.order.ratio()).collect();
+        let Some(first) = seeds.values().find_map(|outcome| header.of(outcome)) else { continue };
+        let tail =
+            vec![seeds.len().to_string(), number(first.initial), number(Some(first.default))];
+        let ratios: Vec<f64> = seeds.values().filter_map(|outcome| header.ratio(outcome)).collect();
         let Some(value) = median(ratios.iter().copied()) else {
             undefined.push((*graph, tail));
             continue;
         };
         let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let high = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (things, own) = (header.primary().things, &header.baseline.order);
+        let default = amount(first.default);
+        let counts = match first.initial {
+            Some(initial) => format!("{} {things}, {default} by {own}", amount(initial)),
+            None => format!("{default} {things} by {own}"),
+        };
         let title = format!(
-            "{graph}\n{} {}: {}\n{} operations, {} by XLA's own order",
+            "{graph}\n{} {}: {}\n{counts}",
             group.contestant,
             group.kind,
             if seeds.len() > 1 { with_interval(value, low, high) } else { ratio(value) },
-            grouped(first.order.initial),
-            grouped(first.order.default),
         );
         graphs.push((graph, SortedPoint { value, low, high, title }, tail));
     }

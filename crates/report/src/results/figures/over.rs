@@ -2,20 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{DEFAULT, Figure, Names, Palette, RATIO, file_name, means, plural, with_interval};
+use xla_gym_common::shortened;
+
+use super::{DEFAULT, Figure, Names, Palette, file_name, means, plural, with_interval};
 use crate::{
     chart::{Line, LineChart, LinePoint, Spread},
     numbers::grouped,
     results::{
-        Kind, Progress, SummaryRow, csv,
+        Header, Kind, Progress, SummaryRow, csv,
         curves::{Curve, WINDOWS, curves},
     },
-    text::shortened,
 };
 
 /// Ratios of a split over budgets; nothing if there are not two budgets to compare.
-pub fn budgets(rows: &[SummaryRow], split: &str, palette: &Palette) -> Option<Figure> {
-    // XLA's own order is the line at 1.
+pub fn budgets(
+    header: &Header,
+    rows: &[SummaryRow],
+    split: &str,
+    palette: &Palette,
+) -> Option<Figure> {
+    // The baseline is the line at 1.
     let shown = |row: &&SummaryRow| row.split == split && row.contestant != DEFAULT;
     let rows: Vec<&SummaryRow> = rows.iter().filter(shown).collect();
     let budgets: BTreeSet<u64> = rows.iter().map(|row| row.budget).filter(|b| *b > 0).collect();
@@ -25,7 +31,7 @@ pub fn budgets(rows: &[SummaryRow], split: &str, palette: &Palette) -> Option<Fi
     let names = Names::among(&rows);
     let mut lines: BTreeMap<(&str, Kind), Line> = BTreeMap::new();
     for row in &rows {
-        let Some(mean) = row.order.mean else { continue };
+        let Some(mean) = row.primary().mean else { continue };
         let line = lines.entry((&row.contestant, row.kind)).or_insert_with(|| Line {
             name: names.without_budget(row),
             look: palette.look(row),
@@ -45,28 +51,29 @@ pub fn budgets(rows: &[SummaryRow], split: &str, palette: &Palette) -> Option<Fi
     let drawing = LineChart {
         lines: &lines,
         across: "budget for each graph, in pass runs (logarithmic)",
-        up: RATIO,
+        up: &header.axis(),
         logarithmic: true,
         spread: Spread::Bars,
         description: &format!("Ratios over budgets in {split}."),
     }
     .draw()?;
-    let mut caption = String::from(
+    let mut caption = format!(
         "Marks: the mean over seeds of the geometric mean over graphs; bars: its 95% interval. \
          Contestants of one budget stand a little apart, so that their bars can be told. Circles \
-         are rollouts, squares searches, triangles baselines; the dashed line is XLA's own order.",
+         are rollouts, squares searches, triangles baselines; the dashed line is {}.",
+        header.baseline.order
     );
     if without_budget {
         caption.push_str(" What needs no budget is a dashed line in its colour.");
     }
-    let csv = csv::summary(rows.iter().copied());
+    let csv = csv::summary(header, rows.iter().copied());
     let (file, title) =
         (format!("budgets-{}", file_name(split)), format!("Equal budgets: {split}"));
     Some(Figure { file, title, part: split.to_owned(), drawing, caption, csv })
 }
 
 /// What training runs came to: on validation graphs, and in their own episodes.
-pub fn learning(progress: &[Progress], palette: &Palette) -> Vec<Figure> {
+pub fn learning(header: &Header, progress: &[Progress], palette: &Palette) -> Vec<Figure> {
     let validation = curves(progress, |line| line.validation);
     let episodes = curves(progress, |line| Some(line.ratio));
     let parts = [
@@ -78,7 +85,7 @@ pub fn learning(progress: &[Progress], palette: &Palette) -> Vec<Figure> {
         let drawing = LineChart {
             lines: &lines,
             across: "steps of the environment",
-            up: RATIO,
+            up: &header.axis(),
             logarithmic: false,
             spread: Spread::Band,
             description: &format!("Learning curves. {part}."),

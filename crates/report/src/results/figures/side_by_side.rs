@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Figure, Names, Palette, RATIO, means, plural, with_interval};
+use super::{Figure, Names, Palette, means, plural, with_interval};
 use crate::{
     chart::{DotPanel, DotRow, dots},
     numbers::{grouped, share},
-    results::{Kind, SummaryRow, csv},
+    results::{Header, Kind, SummaryRow, csv},
 };
 
 /// The title of the figure of all algorithms.
@@ -18,25 +18,26 @@ pub const ENHANCEMENTS: &str = "Figure 4. Enhancements of PPO";
 const ENHANCED: &str = "ppo";
 
 /// Contestants side by side, without the enhancements of the one that has its own figure.
-pub fn algorithms(rows: &[SummaryRow], palette: &Palette) -> Option<Figure> {
+pub fn algorithms(header: &Header, rows: &[SummaryRow], palette: &Palette) -> Option<Figure> {
     let plain = rows.iter().any(|row| row.contestant == ENHANCED);
     let shown = |row: &&SummaryRow| {
         !plain || row.contestant == ENHANCED || !row.contestant.starts_with(ENHANCED)
     };
     let rows: Vec<&SummaryRow> = rows.iter().filter(shown).collect();
-    side_by_side(&rows, palette, "figure-2-algorithms", ALGORITHMS)
+    side_by_side(header, &rows, palette, "figure-2-algorithms", ALGORITHMS)
 }
 
 /// Enhancements side by side; nothing if there are not at least two to compare.
-pub fn enhancements(rows: &[SummaryRow], palette: &Palette) -> Option<Figure> {
+pub fn enhancements(header: &Header, rows: &[SummaryRow], palette: &Palette) -> Option<Figure> {
     let rows: Vec<&SummaryRow> =
         rows.iter().filter(|row| row.contestant.starts_with(ENHANCED)).collect();
     let names: BTreeSet<&str> = rows.iter().map(|row| row.contestant.as_str()).collect();
     (names.len() > 1)
-        .then(|| side_by_side(&rows, palette, "figure-4-enhancements", ENHANCEMENTS))?
+        .then(|| side_by_side(header, &rows, palette, "figure-4-enhancements", ENHANCEMENTS))?
 }
 
 fn side_by_side(
+    header: &Header,
     rows: &[&SummaryRow],
     palette: &Palette,
     file: &str,
@@ -51,7 +52,7 @@ fn side_by_side(
         }
     }
     let mut rows: Vec<&SummaryRow> = largest.into_values().collect();
-    let ratio = |row: &SummaryRow| row.order.mean.map_or(f64::NEG_INFINITY, |mean| mean.value);
+    let ratio = |row: &SummaryRow| row.primary().mean.map_or(f64::NEG_INFINITY, |mean| mean.value);
     rows.sort_by(|a, b| a.split.cmp(&b.split).then(ratio(b).total_cmp(&ratio(a))));
     let names = Names::among(&rows);
     let mut panels: Vec<DotPanel> = Vec::new();
@@ -59,7 +60,7 @@ fn side_by_side(
     for part in rows.chunk_by(|a, b| a.split == b.split) {
         let (graphs, undefined) = (
             part.iter().map(|row| row.graphs).max().unwrap_or_default(),
-            part.iter().map(|row| row.order.undefined).max().unwrap_or_default(),
+            part.iter().map(|row| row.primary().undefined).max().unwrap_or_default(),
         );
         let mut note = format!("{} graphs", grouped(graphs as u64));
         if undefined > 0 {
@@ -76,11 +77,12 @@ fn side_by_side(
     }
     let description =
         format!("Ratios of {} in {} splits.", plural(rows.len(), "row"), panels.len());
-    let drawing = dots(&panels, RATIO, &description)?;
-    let mut caption = String::from(
+    let drawing = dots(&panels, &header.axis(), &description)?;
+    let mut caption = format!(
         "Marks: the mean over seeds of the geometric mean over graphs; lines: its 95% interval. \
-         The dashed line is XLA's own order; to the right of it is better. Circles are rollouts, \
-         squares searches, triangles baselines.",
+         The dashed line is {}; to the right of it is better. Circles are rollouts, squares \
+         searches, triangles baselines.",
+        header.baseline.order
     );
     if names.several_budgets {
         caption.push_str(
@@ -91,13 +93,13 @@ fn side_by_side(
     if some_met_fewer {
         caption.push_str(" In square brackets: how many graphs, for those that met fewer.");
     }
-    let csv = csv::summary(rows.iter().copied());
+    let csv = csv::summary(header, rows.iter().copied());
     let (file, title, part) = (file.to_owned(), title.to_owned(), String::new());
     Some(Figure { file, title, part, drawing, caption, csv })
 }
 
 fn dot(row: &SummaryRow, name: String, palette: &Palette) -> DotRow {
-    let value = row.order.mean.map(|mean| (mean.value, mean.low, mean.high));
+    let value = row.primary().mean.map(|mean| (mean.value, mean.low, mean.high));
     let mut title = format!("{}, {}", row.contestant, means(row));
     if let Some((value, low, high)) = value {
         title.push_str(&format!("\n{}", with_interval(value, low, high)));
