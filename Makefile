@@ -52,7 +52,7 @@ build-llvm: setup-llvm
 
 # With XLA_GYM_SLOW=1, every program that a pass has changed is run as well.
 test-llvm: setup-llvm
-	$(CARGO) build --release --locked $(WITH_LLVM) --all-targets
+	$(CARGO) build --release --locked -p xla-gym $(WITH_LLVM) --all-targets
 	$(CARGO) test --release --locked $(WITH_LLVM)
 
 build: setup
