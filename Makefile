@@ -13,12 +13,17 @@ PYTHON_ENV := .python-env
 PYTHON := $(PYTHON_ENV)/bin/python
 ENGINE_DIR := $(abspath $(or $(XLA_GYM_ENGINE_DIR),.engine))
 
+# The crates that need LLVM, which is not set up by default.
+LLVM_CRATES := xla-gym-llvm-shim xla-gym-llvm-worker
+WITHOUT_LLVM := $(addprefix --exclude ,$(LLVM_CRATES))
+WITH_LLVM := $(addprefix -p ,$(LLVM_CRATES))
+
 # Programs that cargo does not bring.
 TOOLS := $(abspath .cargo-tools)
 DENY_VERSION := 0.20.2
 DENY := $(TOOLS)/$(DENY_VERSION)/bin/cargo-deny
 
-.PHONY: help setup build demo test test-rust test-python test-data wheel data bench fmt clean \
+.PHONY: help setup setup-llvm build-llvm test-llvm build demo test test-rust test-python test-data wheel data bench fmt clean \
         lint lint-format lint-python lint-dependencies lint-rust
 
 help:
@@ -31,10 +36,24 @@ help:
 	@echo "make bench  measure what the engine adds to the passes' own time"
 	@echo "make fmt    format the code"
 	@echo "make lint   check format, lints, types, and what is depended on"
+	@echo "make setup-llvm  install LLVM 19 for the second compiler"
+	@echo "make build-llvm  set it up and build its worker"
+	@echo "make test-llvm   set it up, build its worker, and run its tests"
 	@echo "make setup  fetch the XLA engine into .engine (or \$$XLA_GYM_ENGINE_DIR)"
 
 setup:
 	@python3 tools/setup.py
+
+setup-llvm:
+	@python3 tools/setup_llvm.py
+
+build-llvm: setup-llvm
+	$(CARGO) build --release --locked -p xla-gym-llvm-worker
+
+# With XLA_GYM_SLOW=1, every program that a pass has changed is run as well.
+test-llvm: setup-llvm
+	$(CARGO) build --release --locked -p xla-gym $(WITH_LLVM) --all-targets
+	$(CARGO) test --release --locked $(WITH_LLVM)
 
 build: setup
 	$(CARGO) build --release --locked -p xla-gym -p xla-gym-xla-worker -p xla-gym-toy-worker
@@ -47,8 +66,8 @@ test: lint test-rust test-python test-data
 # All targets at once, or cargo would build the shim twice, with and without what only tests need.
 test-rust: setup
 	python3 -m unittest discover -s tools -p 'test_*.py'
-	$(CARGO) build --release --locked --workspace --all-targets
-	$(CARGO) test --release --locked --workspace
+	$(CARGO) build --release --locked --workspace $(WITHOUT_LLVM) --all-targets
+	$(CARGO) test --release --locked --workspace $(WITHOUT_LLVM)
 
 wheel: build $(PYTHON_ENV)/ready python/src/xla_gym/_setup.py
 	mkdir -p python/src/xla_gym/_bin dist
@@ -117,7 +136,7 @@ $(DENY):
 
 # What build scripts make, the C++ shim above all, the build after it takes over.
 lint-rust: setup
-	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --release --locked --workspace $(WITHOUT_LLVM) --all-targets -- -D warnings
 
 clean:
 	$(CARGO) clean

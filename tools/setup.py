@@ -178,6 +178,14 @@ def ensure_packages(need_pip: bool) -> None:
     packages = missing_packages(need_pip)
     if not packages:
         return
+    install_packages(packages)
+    importlib.invalidate_caches()
+    if missing_packages(need_pip):
+        names = " ".join(packages)
+        raise SetupError(f"{names} installed, but {sys.executable} or PATH does not see it")
+
+
+def install_packages(packages: list[str]) -> None:
     names = " ".join(packages)
     if not shutil.which("apt-get"):
         raise SetupError(f"missing, and there is no apt-get to install it: {names}")
@@ -197,9 +205,6 @@ def ensure_packages(need_pip: bool) -> None:
             raise
         if status != 0:
             raise SetupError(f"this command failed: {shlex.join(command)}")
-    importlib.invalidate_caches()
-    if missing_packages(need_pip):
-        raise SetupError(f"{names} installed, but {sys.executable} or PATH does not see it")
 
 
 def engine_home(engine_dir: Path, wheel: PinnedWheel) -> Path:

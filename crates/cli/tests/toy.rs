@@ -38,7 +38,7 @@ fn programs_are_looked_at_and_passes_run() {
     home.run(&["quarantine"]).expect(0).prints(&["hang"]);
     // XLA's forms are none of its.
     home.run(&["run", &file, "-p", "fold", "-o", "b.hlo"]).expect(1).says(&["toy writes no .hlo"]);
-    home.run(&["show", &file, "--engine", "llvm"]).expect(2).says(&["xla", "toy"]);
+    home.run(&["show", &file, "--engine", "gcc"]).expect(2).says(&["xla", "llvm", "toy"]);
     home.run(&["run", &file, "-p", "fold", "--start", "normalized"])
         .expect(2)
         .says(&["is no start of the toy compiler", "emitted, lowered"]);

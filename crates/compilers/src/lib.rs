@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use xla_gym_llvm_profile::Llvm;
 use xla_gym_profile::Profile;
 use xla_gym_toy_profile::Toy;
 use xla_gym_xla_profile::Xla;
 
 /// The names of all compilers; the first is the one that is meant if nobody says which.
-pub const NAMES: [&str; 2] = ["xla", "toy"];
+pub const NAMES: [&str; 3] = ["xla", "llvm", "toy"];
 
 /// The profile of a compiler.
 ///
@@ -20,6 +21,7 @@ pub const NAMES: [&str; 2] = ["xla", "toy"];
 pub fn profile(name: &str) -> Option<Arc<dyn Profile>> {
     Some(match name {
         "xla" => Arc::new(Xla::default()),
+        "llvm" => Arc::new(Llvm::default()),
         "toy" => Arc::new(Toy::default()),
         _ => return None,
     })
@@ -57,6 +59,7 @@ mod tests {
             assert_eq!(profile(name).unwrap().spec().engine, name);
         }
         assert_eq!(of_file("a/b.toy.zst"), "toy");
+        assert_eq!(of_file("b.bc"), "llvm");
         assert_eq!(of_file("hlo-v1/mlp/x"), "xla");
     }
 }

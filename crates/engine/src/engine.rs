@@ -105,7 +105,7 @@ pub fn find_worker(engine: &str) -> Result<PathBuf, EngineError> {
         .collect();
     match looked_at.iter().find(|path| path.is_file()) {
         Some(path) => Ok(path.clone()),
-        None => Err(EngineError::WorkerNotFound { name, variable, looked_at }),
+        None => Err(EngineError::WorkerNotFound { name, variable, looked_at, target: "build" }),
     }
 }
 

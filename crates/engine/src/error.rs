@@ -133,7 +133,7 @@ pub struct PassError {
 pub enum EngineError {
     /// The worker program is nowhere to be found.
     #[error(
-        "the compiler worker {name} was not found (looked at {}): run `make build`, or set {variable} to its path",
+        "the compiler worker {name} was not found (looked at {}): run `make {target}`, or set {variable} to its path",
         looked_at.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     WorkerNotFound {
@@ -143,6 +143,8 @@ pub enum EngineError {
         variable: String,
         /// Where it was looked for.
         looked_at: Vec<PathBuf>,
+        /// The target of the makefile that builds it.
+        target: &'static str,
     },
     /// The worker program does not start or does not speak.
     #[error("the compiler worker {} does not start: {message}", path.display())]

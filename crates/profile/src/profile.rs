@@ -19,9 +19,20 @@ pub trait Profile: Send + Sync {
         Vec::new()
     }
 
+    /// The target of the makefile that builds the compiler's worker.
+    fn worker_target(&self) -> &'static str {
+        "build"
+    }
+
     /// How to run the compiler's worker, where [`EngineConfig::named`] finds it.
     fn engine_config(&self) -> Result<EngineConfig, EngineError> {
-        let found = EngineConfig::named(self.spec().engine)?;
+        let found = EngineConfig::named(self.spec().engine).map_err(|error| match error {
+            EngineError::WorkerNotFound { name, variable, looked_at, .. } => {
+                let target = self.worker_target();
+                EngineError::WorkerNotFound { name, variable, looked_at, target }
+            }
+            error => error,
+        })?;
         Ok(EngineConfig { environment: self.environment(), ..found })
     }
 

@@ -14,8 +14,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "-graph": {"observation": "graph"},
 }
 
-# Compilers whose workers give no graphs.
-NO_GRAPHS = {"toy"}
+# Variants for which a compiler's worker has nothing: the toy gives no graphs, LLVM no estimates of work.
+MISSING = {"toy": {"-graph"}, "llvm": {"-cost"}}
 
 # The paper numbers its three environments; what the second and the third are is said by these ids.
 ALIASES = {"xla-v1": "xla-shaped-v0", "xla-v2": "xla-cost-v0"}
@@ -27,7 +27,7 @@ def ids() -> dict[str, dict[str, Any]]:
         f"{engine}{variant}-v0": {"engine": engine, **kwargs}
         for engine in _native.engines()
         for variant, kwargs in VARIANTS.items()
-        if not (variant == "-graph" and engine in NO_GRAPHS)
+        if variant not in MISSING.get(engine, ())
     }
 
 
