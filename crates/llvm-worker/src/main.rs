@@ -49,7 +49,6 @@ impl Compiler for Llvm {
                 Metric::new("blocks", "basic blocks of all functions"),
                 Metric::new("functions", "functions with a body").role(MetricRole::Functions),
             ],
-            // LLVM has no estimate of a whole program's work.
             costs: Vec::new(),
             finals: vec![Metric::new("text", "size of the code in the object file").unit("bytes")],
             counting: 1,
