@@ -1,5 +1,7 @@
 //! What episodes came to, and how good the policy is on programs that were held out.
 
+use std::sync::Arc;
+
 use xla_gym_common::on_all_cores;
 use xla_gym_env::{EnvError, Walk, World};
 use xla_gym_proof::{Options, Pipeline, Prover};
@@ -18,7 +20,7 @@ const VALIDATION: Options = Options { trials: 1, ..Options::DEFAULT };
 
 /// Who runs what comes of a validation. Programs that cannot be compared are held out no longer.
 pub(super) fn prover(
-    world: &World,
+    world: &Arc<World>,
     held_out: &mut Vec<usize>,
     watch: &mut dyn Watch,
 ) -> Result<Prover, AgentError> {
