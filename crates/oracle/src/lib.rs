@@ -31,10 +31,12 @@
 
 mod compare;
 mod inputs;
+mod known;
 pub mod noise;
 mod program;
 mod reference;
 mod signature;
+mod size;
 mod trials;
 
 use std::{fmt, str::FromStr, time::Duration};
@@ -44,7 +46,8 @@ use xla_gym_engine::{EngineError, Session, protocol::Finish};
 
 pub use compare::{Accuracy, Compared, Difference, FACTOR, HIGHER_FACTOR, MEAN_FACTOR, Precision};
 pub use inputs::{Calm, Style, inputs, too_large, typical_inputs};
-pub use reference::{Reference, interpreter_seconds, io_bytes, is_large};
+pub use reference::Reference;
+pub use size::{interpreter_seconds, io_bytes, is_large};
 
 /// How to compare.
 ///
