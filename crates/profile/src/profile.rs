@@ -52,13 +52,6 @@ pub trait Profile: Send + Sync {
         Vec::new()
     }
 
-    /// The pass that copies functions into those that call them, and the one that does so only where
-    /// nothing has to be copied. What is copied cannot be taken back, so it is better done late. None
-    /// where there are no such passes.
-    fn copying(&self) -> Option<[String; 2]> {
-        None
-    }
-
     /// Orders that did well on other programs, the best first, for one with these opcodes.
     fn first_orders(&self, _has_opcode: &dyn Fn(&str) -> bool) -> Vec<Vec<String>> {
         Vec::new()

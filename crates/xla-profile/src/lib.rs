@@ -128,10 +128,6 @@ impl Profile for Xla {
         can_be_left_out()
     }
 
-    fn copying(&self) -> Option<[String; 2]> {
-        Some(["call-inliner", "call-inliner:single-call-site"].map(str::to_owned))
-    }
-
     fn first_orders(&self, has_opcode: &dyn Fn(&str) -> bool) -> Vec<Vec<String>> {
         let orders = coreset();
         if has_opcode("convolution") { for_convolutions(&orders) } else { orders }
