@@ -48,7 +48,7 @@ struct Cli {
 
 #[derive(clap::Args)]
 struct Global {
-    /// Which compiler: xla or toy [default: by the file's ending; xla if that says nothing].
+    /// Which compiler [default: by the file's ending; xla if that says nothing].
     #[arg(long, global = true, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(xla_gym_compilers::NAMES))]
     engine: Option<String>,
 

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::Arc;
+use std::{fs::File, io::Read, sync::Arc};
 
 use xla_gym_llvm_profile::Llvm;
 use xla_gym_profile::Profile;
@@ -27,14 +27,27 @@ pub fn profile(name: &str) -> Option<Arc<dyn Profile>> {
     })
 }
 
-/// The compiler of a file, by its ending; that which is meant if nobody says which, if the ending says
-/// nothing.
+/// What LLVM's bitcode begins with. StableHLO's bytecode has the same ending.
+const BITCODE: [u8; 4] = *b"BC\xC0\xDE";
+
+/// The compiler of a file, by its ending, and by its beginning where two have the same; that which is
+/// meant if nobody says which, if the ending says nothing.
 pub fn of_file(name: &str) -> &'static str {
     let ending = ending(name);
+    if ending == "bc" && begins(name) == Some(BITCODE) {
+        return "llvm";
+    }
     let has = |compiler: &&&str| {
         profile(compiler).is_some_and(|profile| profile.spec().files.endings.contains(&ending))
     };
     NAMES.iter().find(has).unwrap_or(&NAMES[0])
+}
+
+/// The first bytes of a file, if it is there to be read.
+fn begins(name: &str) -> Option<[u8; 4]> {
+    let mut bytes = [0; 4];
+    File::open(name).ok()?.read_exact(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// The ending of a file's name, without that of a compression.
@@ -59,7 +72,19 @@ mod tests {
             assert_eq!(profile(name).unwrap().spec().engine, name);
         }
         assert_eq!(of_file("a/b.toy.zst"), "toy");
-        assert_eq!(of_file("b.bc"), "llvm");
+        assert_eq!(of_file("b.ll"), "llvm");
         assert_eq!(of_file("hlo-v1/mlp/x"), "xla");
+    }
+
+    #[test]
+    fn bitcode_is_told_from_bytecode_by_its_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        for (bytes, expected) in [(&b"BC\xC0\xDE5"[..], "llvm"), (b"ML\xEFR", "xla"), (b"", "xla")]
+        {
+            let path = folder.path().join("a.bc");
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(of_file(path.to_str().unwrap()), expected);
+        }
+        assert_eq!(of_file("not-there.bc"), "xla");
     }
 }

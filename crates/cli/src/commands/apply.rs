@@ -8,7 +8,7 @@ use xla_gym_common::grouped;
 use xla_gym_engine::protocol::Observe;
 use xla_gym_env::World;
 use xla_gym_oracle::{Options, Report, Verdict};
-use xla_gym_profile::{Commands, Finish};
+use xla_gym_profile::Commands;
 use xla_gym_recipe::Recipe;
 
 use super::{one_program, score::describe};
@@ -119,8 +119,9 @@ pub fn run(context: &Context, args: Args) -> Result<ExitCode> {
 
 /// How the compiler's own tools do what a recipe says.
 pub fn commands(world: &World, recipe: &Recipe) -> Commands {
-    let finish = Finish { disabled: recipe.disabled_passes.clone(), ..Finish::default() };
-    world.profile().commands(&recipe.start, &recipe.passes, &finish)
+    // A recipe that cannot be carried out here has none.
+    let Ok(plan) = plan_of(world, recipe) else { return Commands::default() };
+    world.profile().commands(&recipe.start, &recipe.passes, &plan.finish)
 }
 
 /// Those commands for people.
