@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -142,3 +145,13 @@ def test_its_objectives_and_policies_have_its_names():
         xla_gym.optimize(TEMPTING, budget=5, objective="kernels")
     with pytest.raises(xla_gym.ConfigError, match="general"):
         xla_gym.optimize(TEMPTING, budget=5, policy="general")
+
+
+def test_the_examples_know_no_compiler():
+    example = Path(__file__).parent.parent / "examples" / "random_agent.py"
+    arguments = ["--env", "toy-v0", "--benchmarks", *TOY[:2], "--episodes", "2", "--traj-limit", "5"]
+    done = subprocess.run(
+        [sys.executable, str(example), *arguments], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "lines, at random" in done.stdout and "the compiler's own order" in done.stdout
