@@ -7,6 +7,7 @@ use serde::Serialize;
 use xla_gym_common::grouped;
 use xla_gym_engine::protocol::Observe;
 use xla_gym_env::World;
+use xla_gym_optimize::plan_of;
 use xla_gym_oracle::{Options, Report, Verdict};
 use xla_gym_profile::Commands;
 use xla_gym_recipe::Recipe;
