@@ -165,8 +165,15 @@ fn agents_learn_compete_and_are_reported_on() {
     assert!(page.contains("its own") && !page.contains("kernels"), "{page}");
     // What was learnt on one compiler says nothing of another.
     let policy = "run/policy.safetensors";
-    home.run(&["eval", policy, "--benchmarks", "hlo-v1/mlp/classifier-forward-8l", "--against", "none"])
-        .expect(1);
+    home.run(&[
+        "eval",
+        policy,
+        "--benchmarks",
+        "hlo-v1/mlp/classifier-forward-8l",
+        "--against",
+        "none",
+    ])
+    .expect(1);
     let guided = home.json(&["optimize", &toy(POLYNOMIAL), "--policy", policy, "--no-store"]);
     assert!(guided["gain"].as_f64().unwrap() >= 1.0, "{guided}");
 }
