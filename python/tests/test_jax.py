@@ -567,7 +567,7 @@ def test_a_search_and_its_recipe(tmp_path):
     expected = jax.jit(train)(params, batch)
     close(expected, step(params, batch))
     (compiled,) = (step.compiled(params, batch),)
-    assert compiled.recipe["version"] == 1
+    assert compiled.recipe["version"] == 2
     file = tmp_path / "recipe.json"
     file.write_text(json.dumps(compiled.recipe))
     again = xla_gym.jit(train, recipe=file)
