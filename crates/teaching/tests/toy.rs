@@ -29,13 +29,10 @@ const PROGRAMS: [&str; 3] = [
 ];
 
 /// What each step leaves.
-const FILES: [&str; 9] = [
+const FILES: [&str; 6] = [
     "search-1.jsonl",
     "canonical-1.jsonl",
     "lesson-1.safetensors",
-    "search-2.jsonl",
-    "canonical-2.jsonl",
-    "lesson-2.safetensors",
     "dagger-1.jsonl",
     "demonstrations.jsonl",
     "policy.safetensors",
@@ -52,15 +49,15 @@ fn teaching(folder: &Path) -> Teaching {
     let text = format!(
         "benchmarks = {programs:?}\nnetwork.hidden = [16]\nvalidation.every = 0\n\
          [environment]\ntraj-limit = 8\n[observation]\npolicy = ['share', 'applied']\n\
-         [imitation]\norders = 'not read'\nepochs = 20\n[algorithm]\nname = 'ppo'\n"
+         [imitation]\norders = 'not read'\nepochs = 5\n[algorithm]\nname = 'ppo'\n"
     );
     Teaching {
         config: Config::parse(&text, &[]).unwrap(),
         seed: 0,
         members: 2,
-        rounds: 2,
-        budget: Budget::passes(80),
-        dagger: Dagger { rounds: 1, searches: 2, budget: Budget::passes(60), largest: 3000 },
+        rounds: 1,
+        budget: Budget::passes(60),
+        dagger: Dagger { rounds: 1, searches: 1, budget: Budget::passes(40), largest: 3000 },
         trials: 1,
         command: "a command".to_owned(),
         commit: None,
@@ -103,16 +100,16 @@ fn what_is_learnt_was_proven_and_does_not_depend_on_interruptions() {
     assert_eq!(done.steps, FILES.len());
     let rows = |name: &str| read::<Demonstration>(&once.join(name)).unwrap();
     let last = folder.path().join("program-2.toy").display().to_string();
-    // Each program from two starts, and from where the policy goes astray twice from each.
-    for (name, count) in [("search-1.jsonl", 6), ("dagger-1.jsonl", 12)] {
-        assert_eq!(rows(name).len(), count, "{name}");
+    // Each program from two starts, and from where the policy goes astray after each.
+    for name in ["search-1.jsonl", "dagger-1.jsonl"] {
+        assert_eq!(rows(name).len(), 6, "{name}");
     }
-    assert_eq!(done.orders, 6 + 12);
+    assert_eq!(done.orders, 6 + 6);
     for order in rows("demonstrations.jsonl") {
         assert!(order.passes.is_empty() || order.outputs == Outputs::Equal, "{order:?}");
         assert!(order.benchmark != last || !order.passes.iter().any(|p| p == WRONG), "{order:?}");
     }
-    assert!(rows("search-2.jsonl").iter().all(|order| order.after.is_empty()));
+    assert!(rows("search-1.jsonl").iter().all(|order| order.after.is_empty()));
     let astray = rows("dagger-1.jsonl");
     assert!(astray.iter().any(|order| !order.after.is_empty()));
     assert!(astray.iter().all(|order| order.after.len() <= 12));
@@ -129,14 +126,14 @@ fn what_is_learnt_was_proven_and_does_not_depend_on_interruptions() {
     let often = folder.path().join("often");
     let mut interruptions = 0;
     let after = loop {
-        match taught(&teaching, &often, 9) {
+        match taught(&teaching, &often, 8) {
             Ok(again) => break again,
             Err(TeachError::Interrupted) => interruptions += 1,
             Err(error) => panic!("{error}"),
         }
         assert!(interruptions < 100, "it does not come to an end");
     };
-    assert!(interruptions >= 3, "{interruptions}");
+    assert!(interruptions >= 2, "{interruptions}");
     assert!(fs::read(&after.demonstrations).unwrap() == before["demonstrations.jsonl"]);
     // Its card says how long it took.
     let network = |taught: &Taught| TrainedPolicy::read(&taught.policy).unwrap().network;
