@@ -261,6 +261,8 @@ fn display(path: &Path) -> String {
 mod tests {
     use super::*;
 
+    const FILES: Files = Files { endings: &["hlo", "txt"], dump_marker: None };
+
     #[test]
     fn what_is_trained_on_is_on_no_test_side() {
         let names = |spec: &str| -> Vec<String> {
@@ -302,8 +304,10 @@ mod tests {
         for name in ["a.hlo", "b.hlo", "c.txt", "notes.md"] {
             std::fs::write(folder.path().join(name), "HloModule m").unwrap();
         }
-        let found = Benchmarks::find([folder.path().to_str().unwrap()]).unwrap();
+        let path = [folder.path().to_str().unwrap()];
+        let found = Benchmarks::find_files(path, &FILES).unwrap();
         assert_eq!((found.programs.len(), found.skipped.len()), (3, 1));
+        assert_eq!(Benchmarks::find(path).unwrap().programs.len(), 4, "any, if nobody says which");
         assert_eq!(count(&format!("{}/*.hlo", folder.path().display())), 2);
     }
 
@@ -312,7 +316,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("notes.md"), "no program").unwrap();
         let path = folder.path().display().to_string();
-        assert!(error(&path).contains("not that of a program file"), "{}", error(&path));
+        let none = Benchmarks::find_files([&path], &FILES).unwrap_err().to_string();
+        assert!(none.contains("not that of a program file"), "{none}");
         assert!(error(&format!("{path}/*.hlo")).contains("stands for no program"));
         assert!(error(&format!("{path}/none.hlo")).contains("none.hlo"));
         assert!(error("hlo-v1/gpt2/none").contains("there is no graph"));

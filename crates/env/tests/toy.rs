@@ -150,7 +150,9 @@ fn an_episode_pays_by_the_toys_own_order_and_its_pipeline() {
 fn an_episode_can_pay_by_the_clock() {
     let world = negated("emitted", &["fold", "simplify", "dedup", "copy-elim", "dead"]);
     for figure in ["run-time", "compile-time"] {
-        let reward = Reward { at_end: Some(figure.to_owned()), ..Reward::default() };
+        let at_end = Some(figure.to_owned());
+        // Nothing else is paid.
+        let reward = Reward { objective: Objective::Nothing, at_end, ..Reward::default() };
         let config = EnvConfig { reward, stop_action: true, ..EnvConfig::default() };
         let mut env = Env::new(&world, config).unwrap();
         env.reset(Some(0)).unwrap();
