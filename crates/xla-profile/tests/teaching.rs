@@ -103,5 +103,7 @@ fn steps_astray_depend_on_the_seed_alone() {
     assert!(rows.iter().all(|row| (1..=12).contains(&after(row).len())));
     assert!(rows.iter().any(|row| after(row) != after(&rows[0])));
     assert_eq!(search("again.jsonl", 0), rows);
-    assert_ne!(search("other.jsonl", 7), rows);
+    // A policy that is sure of itself goes the same way with most seeds.
+    let differs = |seed: u64| search(&format!("{seed}.jsonl"), seed) != rows;
+    assert!((1..20).any(differs), "no seed makes a difference");
 }
