@@ -258,7 +258,7 @@ def test_rgb_array_is_a_plot(make):
         ({"at_end": "cake"}, xla_gym.ConfigError, "cake.*legal.*kernels"),
         ({"weights": {"cake": 1}}, xla_gym.ConfigError, "cake.*flops.*bytes_accessed"),
         ({"start": "cake"}, xla_gym.ConfigError, "cake.*emitted.*normalized.*legal"),
-        ({"engine": "cake"}, xla_gym.ConfigError, "cake.*xla, toy"),
+        ({"engine": "cake"}, xla_gym.ConfigError, "cake.*xla, llvm, toy"),
         ({"failure_cost": float("inf")}, xla_gym.ConfigError, None),
         ({"shaped": True, "gamma": float("nan")}, xla_gym.ConfigError, None),
         ({"render_mode": "smoke"}, xla_gym.ConfigError, "smoke.*human, ansi and rgb_array"),
